@@ -40,7 +40,10 @@ def run(argv: Sequence[str]) -> tuple[int, str, str]:
 
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = main(list(argv))
+        try:
+            code = main(list(argv))
+        except SystemExit as end:  # how argparse ends `--help` and a usage error
+            code = end.code if isinstance(end.code, int) else 2
     return code, out.getvalue(), err.getvalue()
 
 

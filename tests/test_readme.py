@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from .locations import ROOT
+from .releases.fetch import required
 from .running import run
 
 README = ROOT / "README.md"
@@ -65,7 +66,7 @@ def test_the_first_block_prints_the_findings_of_a_release(tmp_path: Path) -> Non
         text=True,
         check=False,
     )
-    if done.returncode and "CI" not in os.environ and "onnection" in done.stderr:
+    if done.returncode and not required() and "onnection" in done.stderr:
         pytest.skip("the package index cannot be reached")
     assert done.returncode == 0, done.stderr
     assert re.search(r"nixl/conn\.py:\d+:\d+: .*KV107", done.stdout)
