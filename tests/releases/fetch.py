@@ -89,8 +89,8 @@ def _download(version: str, folder: Path) -> Path:
         wheels = sorted(folder.glob("*.whl"))
         if done.returncode == 0 and wheels:
             return wheels[0]
-        errors.append(done.stderr.strip())
-    raise FetchError(f"sglang {version} could not be downloaded: {errors[-1]}")
+        errors.append(done.stderr.strip() or "pip gave no reason")
+    raise FetchError(f"sglang {version} could not be downloaded: {errors[-1].splitlines()[-1]}")
 
 
 def _unpack(wheel: Path, folder: Path) -> None:
