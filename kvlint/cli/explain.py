@@ -1,0 +1,24 @@
+"""`kvlint explain`: the page of one rule."""
+
+from __future__ import annotations
+
+import argparse
+
+from kvlint import catalog
+from kvlint.cli.options import Parser, add_common, add_verbose
+from kvlint.cli.streams import out, style_for
+from kvlint.report import page
+
+
+def add_options(parser: Parser) -> None:
+    """The options of `kvlint explain`."""
+    parser.add_argument("rule", metavar="RULE", help="an id such as KV103, or a name")
+    add_verbose(parser, "show the traceback of an internal error")
+    add_common(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the page."""
+    rule = catalog.find(args.rule)
+    out(page.render(rule.page(), style_for(args.color, ascii_only=args.ascii)))
+    return 0

@@ -1,0 +1,123 @@
+"""What `check` and `table` read: the settings and the project, from the same options."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvlint.catalog import check_selectors
+from kvlint.cli.options import Parser, flattened, words
+from kvlint.config import Settings, load_settings
+from kvlint.errors import UsageError
+
+if TYPE_CHECKING:
+    from kvlint.discover.project import Project
+
+
+def add_input_options(parser: Parser) -> None:
+    """Paths, and where the settings come from."""
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="files and folders (default: the disaggregation folder of the checkout)",
+    )
+    parser.add_argument(
+        "--exclude",
+        type=words,
+        action="append",
+        metavar="GLOB",
+        help="leave out files and folders, comma-separated, repeatable",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="read [tool.kvlint] from FILE, not the nearest pyproject.toml",
+    )
+    parser.add_argument("--isolated", action="store_true", help="read no configuration file at all")
+
+
+def add_selection_options(parser: Parser) -> None:
+    """Which rules count where."""
+    rules = "ids, prefixes (KV1) or names, comma-separated, repeatable"
+    for option in ("--select", "--ignore"):
+        text = (
+            f"report only these rules: {rules}"
+            if option == "--select"
+            else (
+                f"do not report these rules; the more specific of select and ignore wins: {rules}"
+            )
+        )
+        parser.add_argument(option, type=words, action="append", metavar="RULES", help=text)
+    parser.add_argument(
+        "--per-file-ignores",
+        type=_per_file,
+        action="append",
+        metavar="GLOB:RULES",
+        help="do not report these rules in files that match the glob, repeatable",
+    )
+
+
+def paths_of(args: argparse.Namespace) -> tuple[Path, ...]:
+    """The paths named, or the ones a checkout is known to have."""
+    if args.paths:
+        return tuple(Path(path) for path in args.paths)
+    from kvlint.discover.project import default_paths
+
+    found = tuple(default_paths(Path.cwd()))
+    if not found:
+        raise UsageError("no path given and no disaggregation folder found here: name a path")
+    return found
+
+
+def settings_of(args: argparse.Namespace, start: Path) -> Settings:
+    """The settings of this run; what the command line gives beats the file."""
+    if args.isolated and args.config is not None:
+        raise UsageError("--isolated and --config exclude each other")
+    return load_settings(
+        str(start),
+        config_file=args.config,
+        isolated=args.isolated,
+        overrides=_overrides(args),
+    )
+
+
+def load(paths: tuple[Path, ...], settings: Settings) -> Project:
+    """Read the project."""
+    from kvlint.discover.project import load_project
+
+    return load_project(paths, exclude=settings.exclude)
+
+
+def texts_of(project: Project) -> dict[str, str]:
+    """The sources by displayed path, for excerpts."""
+    return {module.display: module.source for module in project.modules.values()}
+
+
+def linted_files(project: Project) -> int:
+    """How many files the run was about."""
+    return sum(1 for module in project.modules.values() if module.linted)
+
+
+def _overrides(args: argparse.Namespace) -> dict[str, Any]:
+    given: dict[str, Any] = {"exclude": flattened(args.exclude)}
+    for option in ("select", "ignore"):
+        selectors = flattened(getattr(args, option, None))
+        check_selectors(selectors or (), f"--{option}")
+        given[option] = selectors
+    for _, selectors in getattr(args, "per_file_ignores", None) or ():
+        check_selectors(selectors, "--per-file-ignores")
+    for option in ("per_file_ignores", "fail_on", "output_format"):
+        value = getattr(args, option, None)
+        given[option] = tuple(value) if isinstance(value, list) else value
+    given["show_latent"] = getattr(args, "show_latent", False) or None
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _per_file(text: str) -> tuple[str, tuple[str, ...]]:
+    pattern, colon, selectors = text.rpartition(":")
+    if not (pattern and colon and words(selectors)):
+        raise argparse.ArgumentTypeError(f"'{text}' is not GLOB:RULES, as in tests/*:KV101,KV2")
+    return pattern.replace(os.sep, "/"), words(selectors)

@@ -1,0 +1,85 @@
+"""Options and argument types that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from kvlint import __version__
+from kvlint.config import wrong_choice
+from kvlint.errors import UsageError
+from kvlint.hints import did_you_mean
+
+VERSION = f"kvlint {__version__}"
+COLOURS = ("auto", "always", "never")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose every complaint is one line with a suggestion."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._known_options: list[str] = []
+        super().__init__(allow_abbrev=False, **kwargs)
+
+    def add_argument(self, *names: str, **kwargs: Any) -> argparse.Action:
+        """Remember the option strings for suggestions."""
+        self._known_options += [name for name in names if name.startswith("--")]
+        return super().add_argument(*names, **kwargs)
+
+    def parse_all(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parse, and refuse what is left over."""
+        parsed, extra = self.parse_known_args(arguments)
+        if extra:
+            raise UsageError(self._surplus(extra[0]))
+        return parsed
+
+    def error(self, message: str) -> NoReturn:
+        """Complain the way every other wrong input is complained about."""
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def _surplus(self, word: str) -> str:
+        if not word.startswith("-"):
+            return f"unexpected argument '{word}' (see {self.prog} --help)"
+        option = word.partition("=")[0]
+        hint = did_you_mean(option, self._known_options) or f" (see {self.prog} --help)"
+        return f"unknown option '{option}'{hint}"
+
+
+def add_common(parser: Parser) -> None:
+    """Options of every command."""
+    parser.add_argument(
+        "--color",
+        type=choice(COLOURS),
+        default="auto",
+        metavar="WHEN",
+        help="auto, always or never; auto heeds NO_COLOR and FORCE_COLOR (default: auto)",
+    )
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    parser.add_argument("--version", action="version", version=VERSION, help="show the version")
+
+
+def add_verbose(parser: Parser, effect: str) -> None:
+    """`-v`, whose `effect` each command names."""
+    parser.add_argument("-v", "--verbose", action="store_true", help=effect)
+
+
+def choice(choices: tuple[str, ...]) -> Callable[[str], str]:
+    """An argument type: one of `choices`."""
+
+    def convert(text: str) -> str:
+        if text not in choices:
+            raise argparse.ArgumentTypeError(wrong_choice(text, choices))
+        return text
+
+    return convert
+
+
+def words(text: str) -> tuple[str, ...]:
+    """An argument type: words with commas between them."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def flattened(given: Sequence[tuple[str, ...]] | None) -> tuple[str, ...] | None:
+    """A repeatable list option as one list; None if the option was not given."""
+    return None if given is None else tuple(word for part in given for word in part)

@@ -1,0 +1,49 @@
+"""The settings of a run as TOML that can be pasted into a pyproject.toml."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+from kvlint.config import ProtocolOverrides, Settings
+
+
+def settings_text(settings: Settings) -> str:
+    """All settings, with where they come from."""
+    return "".join(line + "\n" for line in _lines(settings))
+
+
+def _lines(settings: Settings) -> Iterator[str]:
+    yield f"# from {settings.source or 'the defaults'} and the command line"
+    yield "[tool.kvlint]"
+    for name in ("select", "ignore", "exclude", "fail_on", "show_latent", "output_format"):
+        value = getattr(settings, name)
+        if value is None:
+            yield f"# {_key(name)}: full on a terminal, else concise"
+        else:
+            yield f"{_key(name)} = {_value(value)}"
+    yield ""
+    yield "[tool.kvlint.per-file-ignores]"
+    for pattern, selectors in settings.per_file_ignores:
+        yield f"{_value(pattern)} = {_value(selectors)}"
+    yield ""
+    yield "[tool.kvlint.protocol]"
+    for item in fields(ProtocolOverrides):
+        value = getattr(settings.protocol, item.name)
+        found = value is None or value == ()
+        yield (
+            f"# {_key(item.name)}: found in the code"
+            if found
+            else (f"{_key(item.name)} = {_value(value)}")
+        )
+
+
+def _key(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _value(value: Any) -> str:
+    """A TOML value; JSON's strings, lists and booleans are TOML's."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value)

@@ -1,0 +1,44 @@
+"""`kvlint table`: what each status-update method does in every state."""
+
+from __future__ import annotations
+
+import argparse
+
+from kvlint.cli.inputs import add_input_options, load, paths_of, settings_of
+from kvlint.cli.options import Parser, add_common, add_verbose, choice
+from kvlint.cli.streams import out, style_for, warn
+from kvlint.report import summary
+
+
+def add_options(parser: Parser) -> None:
+    """The options of `kvlint table`."""
+    add_input_options(parser)
+    parser.add_argument(
+        "--output-format",
+        type=choice(("full", "json")),
+        default="full",
+        metavar="FORMAT",
+        help="full or json (default: full)",
+    )
+    add_verbose(parser, "list what could not be resolved, and show tracebacks")
+    add_common(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the tables; a table is no finding, so the status is 0."""
+    paths = paths_of(args)
+    settings = settings_of(args, paths[0])
+    project = load(paths, settings)
+    from kvlint.analysis import tables
+
+    report = tables(project, settings)
+    if args.output_format == "json":
+        from kvlint.report import json
+
+        out(json.render(report, report.findings))
+    else:
+        from kvlint.report import table
+
+        out(table.render(report.tables, style_for(args.color, ascii_only=args.ascii)))
+    warn(summary.gaps(report.gaps, args.verbose))
+    return 0

@@ -1,0 +1,86 @@
+"""The lines at the end of a run: what was found, hidden, analysed and left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from kvlint.findings import SEVERITIES, Finding, Gap, Report, Searched
+from kvlint.hints import one_line
+from kvlint.report.style import Style, plural
+
+NO_SEARCH = "no interleaving search was made: the verdicts rest on path analysis alone"
+NO_CLASS = "no KV-transfer backend was found in the files that were read"
+
+
+def summary(report: Report, shown: Sequence[Finding], hidden: int, style: Style) -> str:
+    """What a reader needs in order to judge the list above it, or its absence."""
+    parts = [_counts(shown, style)]
+    if hidden:
+        parts.append(f"{plural(hidden, 'latent note')} hidden (--show-latent)")
+    parts.append(f"{plural(len(report.searched), 'class')} analysed")
+    return "".join(line + "\n" for line in ("; ".join(parts), *_reach(report.searched)))
+
+
+def _counts(findings: Sequence[Finding], style: Style) -> str:
+    by_severity = Counter(finding.severity for finding in findings)
+    counts = [
+        plural(by_severity[severity], severity) for severity in SEVERITIES if by_severity[severity]
+    ]
+    if not counts:
+        return style.paint("no findings", "bold")
+    files = len({finding.span.path for finding in findings})
+    return style.paint(f"{', '.join(counts)} in {plural(files, 'file')}", "bold")
+
+
+def _reach(searched: Sequence[Searched]) -> Iterator[str]:
+    """How far the verdicts reach; a search that gave up must not look like a clean one."""
+    if not searched:
+        yield NO_CLASS
+        return
+    if all(one.states == 0 for one in searched):
+        yield NO_SEARCH
+        return
+    for one in searched:
+        if one.states == 0:
+            yield f"{one.class_name}: {NO_SEARCH}"
+        elif not one.complete:
+            yield f"{one.class_name}: the search gave up after {plural(one.states, 'state')}"
+
+
+def gaps(found: Sequence[Gap], verbose: bool) -> str:
+    """What could not be read, resolved or searched: a count, or every place."""
+    if not found:
+        return ""
+    if not verbose:
+        places = plural(len(found), "place")
+        return f"kvlint: {places} could not be read, resolved or searched (-v lists them)\n"
+    ordered = sorted(found, key=lambda gap: (gap.path, gap.line, gap.message))
+    return "".join(f"kvlint: gap: {_gap(gap)}\n" for gap in ordered)
+
+
+def _gap(gap: Gap) -> str:
+    place = f"{gap.path}:{gap.line}" if gap.line else gap.path
+    return one_line(f"{place}: {gap.message}")
+
+
+def statistics(report: Report, shown: Sequence[Finding], files: int, seconds: float) -> str:
+    """Findings by rule, what each class's threads are, and the time it took."""
+    by_rule = Counter((finding.rule, finding.name) for finding in shown)
+    wide = max((len(name) for _, name in by_rule), default=0)
+    lines = [f"{rule} {name:{wide}} {by_rule[rule, name]:>5}" for rule, name in sorted(by_rule)]
+    lines += [_class_line(one) for one in report.searched]
+    lines.append(f"read {plural(files, 'file')} in {seconds:.2f} s")
+    return "".join(line + "\n" for line in lines)
+
+
+def _class_line(one: Searched) -> str:
+    threads = ", ".join(one.threads) or "none found"
+    return f"{one.class_name}: {_depth(one)}; threads: {threads}"
+
+
+def _depth(one: Searched) -> str:
+    if one.states == 0:
+        return "no search"
+    end = "complete" if one.complete else "gave up"
+    return f"{plural(one.states, 'state')}, at most {one.preemptions} narrow switches, {end}"
