@@ -1,0 +1,298 @@
+"""What stands around a status table: holders, side tables, queues, locks, threads, messages."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from kvlint.config import ProtocolOverrides
+from kvlint.discover.project import ClassInfo
+from kvlint.protocol.facts import (
+    ClassFacts,
+    Scope,
+    Spawn,
+    is_thread_class,
+    parameters,
+    terminal_name,
+)
+from kvlint.protocol.model import Frame, Protocol, ThreadRoot
+from kvlint.protocol.roles import Reach, Role, reach
+from kvlint.protocol.values import Values
+
+TABLE_METHODS = frozenset({"get", "pop", "setdefault", "discard", "remove", "add"})
+SENDERS = frozenset({"send_multipart", "send_pyobj", "send"})
+
+
+def fill(
+    protocol: Protocol, values: Values, overrides: ProtocolOverrides, role: Role | None
+) -> None:
+    """Complete `protocol` in place for one role."""
+    facts = protocol.facts
+    reached = reach(protocol.manager, facts, role)
+    protocol.role = role
+    protocol.components = _components(protocol, values)
+    protocol.holders = _holders(protocol, overrides, role)
+    classes = protocol.classes
+    own = [facts[c] for c in classes if c in facts]
+    protocol.containers = frozenset(n for f in facts.values() for n in f.containers)
+    protocol.locks = frozenset(n for f in own for n in f.locks)
+    protocol.queues = frozenset(overrides.queues) or frozenset(n for f in own for n in f.queues)
+    protocol.updaters = tuple(overrides.updaters) or _updaters(protocol, own)
+    keys = _room_names(protocol, own)
+    protocol.side_tables = frozenset(overrides.side_tables) or _side_tables(protocol, own, keys)
+    protocol.roots = tuple(_roots(protocol, own, reached, role))
+    protocol.frames = tuple(_frames(protocol, values))
+
+
+def _components(protocol: Protocol, values: Values) -> tuple[ClassInfo, ...]:
+    """Classes that the manager makes or is handed and whose tables or methods it uses."""
+    found: dict[ClassInfo, None] = dict.fromkeys(protocol.components)
+    for cls in protocol.family:
+        for assigned in protocol.facts[cls].attributes.values() if cls in protocol.facts else ():
+            for value, scope in assigned:
+                if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+                    made = values.resolve(scope.cls.module, value.func.id)
+                    if isinstance(made, ClassInfo) and made not in protocol.family:
+                        found.setdefault(made)
+    return tuple(found)
+
+
+def _holders(
+    protocol: Protocol, overrides: ProtocolOverrides, role: Role | None
+) -> tuple[ClassInfo, ...]:
+    """Classes whose objects keep the manager in an attribute and drive rooms through it."""
+    candidates = [
+        c
+        for c, fact in protocol.facts.items()
+        if c not in protocol.family
+        and c not in protocol.components
+        and c.module.linted
+        and any(_uses_manager(protocol, k) for k in c.mro)
+    ]
+    for cls in protocol.family:
+        near = [c for c in candidates if c.module is cls.module]
+        leaves = [c for c in near if not any(c in o.mro and o is not c for o in near)]
+        if leaves:
+            candidates = leaves
+            break
+    if role is not None:
+        candidates = [c for c in candidates if _plays(protocol, c, role)]
+    return tuple(candidates)
+
+
+def _uses_manager(protocol: Protocol, cls: ClassInfo) -> bool:
+    fact = protocol.facts.get(cls)
+    if fact is None or not ({protocol.status_table} | _writers(protocol)) & fact.mentions:
+        return False
+    for assigned in fact.attributes.values():
+        for value, scope in assigned:
+            if isinstance(value, ast.Name) and scope.function.name == "__init__":
+                if value.id in parameters(scope.function) and _is_handed(protocol, value.id, scope):
+                    return True
+    return False
+
+
+def _is_handed(protocol: Protocol, name: str, scope: Scope) -> bool:
+    """Whether the parameter holds the manager: by its annotation, or by how it is named."""
+    for arg in (*scope.function.args.args, *scope.function.args.kwonlyargs):
+        if arg.arg == name:
+            annotated = arg.annotation and terminal_name(arg.annotation)
+            if annotated:
+                return any(annotated == c.name for c in protocol.family)
+            return True
+    return False
+
+
+def _writers(protocol: Protocol) -> set[str]:
+    return {
+        store.scope.function.name
+        for cls in protocol.family
+        if cls in protocol.facts
+        for store in protocol.facts[cls].stores
+        if store.table == protocol.status_table
+    } - {"__init__"}
+
+
+def _plays(protocol: Protocol, cls: ClassInfo, role: Role) -> bool:
+    """Whether the class belongs to this role: by the attributes only one role's object has."""
+    others = [r for r in protocol.roles if r != role]
+    here = reach(protocol.manager, protocol.facts, role).attributes
+    mentions: set[str] = set()
+    for c in cls.mro:
+        if c in protocol.facts:
+            mentions |= protocol.facts[c].mentions
+    score = len(mentions & (here - _union(protocol, others)))
+    for other in others:
+        there = reach(protocol.manager, protocol.facts, other).attributes
+        if len(mentions & (there - here)) > score:
+            return False
+    return True
+
+
+def _union(protocol: Protocol, roles: Iterable[Role]) -> set[str]:
+    made: set[str] = set()
+    for role in roles:
+        made |= reach(protocol.manager, protocol.facts, role).attributes
+    return made
+
+
+def _updaters(protocol: Protocol, own: list[ClassFacts]) -> tuple[str, ...]:
+    """Methods that write a status they were handed, in the order they are found.
+
+    A method that only forwards its status to another updater through `super()` counts too.
+    """
+    names: dict[str, None] = {}
+    for fact in own:
+        for store in fact.stores:
+            if store.table == protocol.status_table and _from_parameter(store.value, store.scope):
+                names.setdefault(store.scope.function.name)
+    return tuple(names)
+
+
+def _from_parameter(value: ast.expr, scope: Scope) -> bool:
+    params = set(parameters(scope.function)[1:])
+    return any(isinstance(n, ast.Name) and n.id in params for n in ast.walk(value))
+
+
+def _room_names(protocol: Protocol, own: list[ClassFacts]) -> set[str]:
+    """How this code names a room: the last identifier of every key of the status table."""
+    names: Counter[str] = Counter()
+    for fact in own:
+        for table, key in _keyed(fact):
+            if table == protocol.status_table:
+                name = terminal_name(key)
+                if name is not None:
+                    names[name] += 1
+        for called, call, _ in fact.calls:
+            if called in protocol.updaters and call.args:
+                name = terminal_name(call.args[0])
+                if name is not None:
+                    names[name] += 1
+    return set(names)
+
+
+def _keyed(fact: ClassFacts) -> Iterator[tuple[str, ast.expr]]:
+    """(container, key) of every keyed access in a class."""
+    for store in fact.stores:
+        yield store.table, store.key
+    for node, _ in fact.subscripts:
+        table = terminal_name(node.value) if isinstance(node.value, ast.Attribute) else None
+        if table is not None:
+            yield table, node.slice
+    for name, call, _ in fact.calls:
+        if name in TABLE_METHODS and call.args and isinstance(call.func, ast.Attribute):
+            table = terminal_name(call.func.value)
+            if table is not None:
+                yield table, call.args[0]
+    for compare, _ in fact.compares:
+        if isinstance(compare.ops[0], (ast.In, ast.NotIn)):
+            table = terminal_name(compare.comparators[0])
+            if table is not None:
+                yield table, compare.left
+
+
+def _side_tables(
+    protocol: Protocol, own: list[ClassFacts], room_names: set[str]
+) -> frozenset[str]:
+    found: set[str] = set()
+    for fact in own:
+        for table, key in _keyed(fact):
+            if table in protocol.containers and table != protocol.status_table:
+                if isinstance(key, ast.Tuple) and key.elts:
+                    key = key.elts[0]
+                if terminal_name(key) in room_names:
+                    found.add(table)
+    return frozenset(found)
+
+
+def _roots(
+    protocol: Protocol, own: list[ClassFacts], reached: Reach, role: Role | None
+) -> Iterator[ThreadRoot]:
+    manager = protocol.manager
+    if is_thread_class(manager):
+        run = manager.find("run")
+        if run is not None:
+            name = ast.Attribute(ast.Name("self", ast.Load()), "run", ast.Load())
+            yield ThreadRoot("run", Scope(run[0], (run[1],)), name, (), run[1])
+    other = _started_elsewhere(protocol, role)
+    for fact in own:
+        if fact.cls not in protocol.family and fact.cls not in protocol.components:
+            continue
+        for spawn in fact.spawns:
+            overridden = manager.find(spawn.scope.chain[0].name)
+            if fact.cls in protocol.family and (
+                overridden is None or overridden[1] is not spawn.scope.chain[0]
+            ):
+                continue
+            if spawn.call in reached.spawns or spawn.call not in other:
+                yield _root(spawn)
+
+
+def _started_elsewhere(protocol: Protocol, role: Role | None) -> set[ast.Call]:
+    """Spawns that only the other roles' constructors reach."""
+    calls: set[ast.Call] = set()
+    for other in protocol.roles:
+        if other != role:
+            calls |= reach(protocol.manager, protocol.facts, other).spawns
+    return calls
+
+
+def _root(spawn: Spawn) -> ThreadRoot:
+    name = terminal_name(spawn.target) or "lambda"
+    return ThreadRoot(name, spawn.scope, spawn.target, spawn.args, spawn.call)
+
+
+def _frames(protocol: Protocol, values: Values) -> Iterator[Frame]:
+    """Messages that any class of the tree beside this manager's own kind may send to it."""
+    for cls, fact in protocol.facts.items():
+        for name, call, scope in fact.calls:
+            if name not in SENDERS or not call.args:
+                continue
+            parts = call.args[0]
+            if isinstance(parts, (ast.List, ast.Tuple)) and parts.elts:
+                if cls in protocol.classes:
+                    yield Frame(
+                        tuple(_part(p, scope, values) for p in parts.elts), call, scope
+                    )
+
+
+def _part(node: ast.expr, scope: Scope, values: Values) -> object:
+    """The literal value of one message part, looked up through constants and `.encode()`."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, (bytes, str)):
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr == "encode":
+            inner = _part(node.func.value, scope, values)
+            return inner.encode() if isinstance(inner, str) else None
+        return None
+    return constant_value(node, scope, values)
+
+
+def constant_value(node: ast.expr, scope: Scope, values: Values) -> object:
+    """A module or class constant of bytes or string type that `node` names."""
+    if isinstance(node, ast.Name):
+        target = values.resolve(scope.cls.module, node.id)
+        expression = getattr(target, "value", target)
+        return _constant_of(expression)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        owners: tuple[ClassInfo, ...] = ()
+        if node.value.id in ("self", "cls"):
+            owners = scope.cls.mro
+        else:
+            target = values.resolve(scope.cls.module, node.value.id)
+            owners = target.mro if isinstance(target, ClassInfo) else ()
+        for owner in owners:
+            if node.attr in owner.attributes:
+                return _constant_of(owner.attributes[node.attr])
+    return None
+
+
+def _constant_of(node: object) -> object:
+    if isinstance(node, ast.Constant) and isinstance(node.value, (bytes, str)):
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr == "encode":
+            inner = _constant_of(node.func.value)
+            return inner.encode() if isinstance(inner, str) else None
+    return None
