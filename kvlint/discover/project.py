@@ -7,11 +7,15 @@ Nothing here imports or executes the code that is read. A name that cannot be re
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kvlint.findings import Gap
+
+if TYPE_CHECKING:
+    from kvlint.discover.loader import Loader
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -21,7 +25,9 @@ class Module:
     """One parsed file.
 
     `name` is the dotted name as far as the folders tell it. `imports` maps a local name to a
-    dotted target (`pkg.mod` or `pkg.mod.Name`). `linted` is False for a file that was only read
+    dotted target (`pkg.mod` or `pkg.mod.Name`), imports inside functions included; `stars` holds
+    the modules of `from x import *`. `classes` has nested ones too, by qualified name
+    (`Outer.Inner`, `function.<locals>.Inner`). `linted` is False for a file that was only read
     because a linted one needs a base class or helper from it: no finding is reported there unless
     a linted class inherits the code.
     """
@@ -36,14 +42,17 @@ class Module:
     classes: dict[str, ClassInfo] = field(default_factory=dict)
     functions: dict[str, FunctionNode] = field(default_factory=dict)
     constants: dict[str, ast.expr] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    loader: Loader | None = field(default=None, repr=False)
 
 
 @dataclass(eq=False)
 class ClassInfo:
     """One class statement, with its linearised ancestors.
 
-    `mro` starts with the class itself and holds the classes whose source was found; a base that
-    was not found is named in `missing`.
+    `bases` are as written. `mro` starts with the class itself and holds the classes whose source
+    was found; a direct base that was not found is named in `missing`, by the name it was imported
+    from (`threading.Thread`). Both are worked out at first use.
     """
 
     name: str
@@ -52,8 +61,23 @@ class ClassInfo:
     bases: tuple[str, ...] = ()
     methods: dict[str, FunctionNode] = field(default_factory=dict)
     attributes: dict[str, ast.expr] = field(default_factory=dict)
-    mro: tuple[ClassInfo, ...] = ()
-    missing: tuple[str, ...] = ()
+    _links: tuple[tuple[ClassInfo, ...], tuple[str, ...]] | None = field(default=None, repr=False)
+
+    @property
+    def mro(self) -> tuple[ClassInfo, ...]:
+        """This class and its known ancestors, nearest first."""
+        return self._linked()[0]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The direct bases whose source was not found."""
+        return self._linked()[1]
+
+    def _linked(self) -> tuple[tuple[ClassInfo, ...], tuple[str, ...]]:
+        if self._links is None:
+            loader = self.module.loader
+            self._links = loader.links(self) if loader else ((self,), self.bases)
+        return self._links
 
     def find(self, name: str) -> tuple[ClassInfo, FunctionNode] | None:
         """The method `name` as an instance of this class sees it, with its defining class."""
@@ -71,19 +95,87 @@ class ClassInfo:
             after = after or cls is owner
         return None
 
+    def find_attribute(self, name: str) -> tuple[ClassInfo, ast.expr] | None:
+        """The class-level value of `name`, with the class that assigns it."""
+        for cls in self.mro:
+            if name in cls.attributes:
+                return cls, cls.attributes[name]
+        return None
+
     def is_subclass_of(self, other: ClassInfo) -> bool:
         """Whether `other` is this class or one of its ancestors."""
         return other in self.mro
 
 
+@dataclass(frozen=True, eq=False)
+class FunctionRef:
+    """A function that a name stands for; `owner` is its class if it is a method."""
+
+    module: Module
+    node: FunctionNode
+    owner: ClassInfo | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantRef:
+    """The value that a module or class assigns to a name, and the module to read it in."""
+
+    module: Module
+    node: ast.expr
+    owner: ClassInfo | None = None
+
+
+Resolved = ClassInfo | FunctionRef | ConstantRef | Module
+
+
 @dataclass(eq=False)
 class Project:
-    """All modules of a run, by dotted name, and what could not be read."""
+    """All modules of a run, by dotted name, and what could not be read.
+
+    Modules that a linted one needs are read when they are asked for, so `modules` can grow while
+    names are resolved; what a run is about are its linted ones, all there from the start.
+    `problems` are files and folders that the user asked for and that could not be analysed;
+    `files` counts the files that were looked at.
+    """
 
     modules: dict[str, Module] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
+    problems: list[Gap] = field(default_factory=list)
+    files: int = 0
+    loader: Loader | None = field(default=None, repr=False)
 
     def classes(self) -> Iterator[ClassInfo]:
         """Every class statement, in a stable order."""
         for name in sorted(self.modules):
             yield from self.modules[name].classes.values()
+
+    def linted(self) -> list[Module]:
+        """The modules that the run is about, in a stable order."""
+        return [self.modules[name] for name in sorted(self.modules) if self.modules[name].linted]
+
+    def resolve(self, module: Module, name: str) -> Resolved | None:
+        """What a dotted name means in a module, following imports into files of the same tree."""
+        return self.loader.resolve(module, name) if self.loader else None
+
+
+def load_project(
+    paths: Sequence[str],
+    *,
+    exclude: Sequence[str] = (),
+    prefilter: bool = True,
+    cwd: str | None = None,
+) -> Project:
+    """Read and parse what a run needs from `paths` (see `default_paths` for a run without any).
+
+    Raises `UsageError` for a path that does not exist and for a folder without a Python file.
+    """
+    from kvlint.discover.load import load
+
+    return load(paths, exclude=exclude, prefilter=prefilter, cwd=cwd)
+
+
+def default_paths(cwd: str | None = None) -> list[str]:
+    """What to check when the user names nothing: the disaggregation folder of the checkout."""
+    from kvlint.discover.defaults import find
+
+    return find(cwd)

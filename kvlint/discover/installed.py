@@ -1,0 +1,74 @@
+"""Finds the file of an installed module, without importing anything of its package."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def may_be_installed(name: str, importer: str) -> bool:
+    """Whether it makes sense to look for `name` outside the tree of the module `importer`."""
+    top, dot, _ = name.partition(".")
+    own = importer.partition(".")[0]
+    return bool(dot) and top not in sys.stdlib_module_names and top not in ("", own)
+
+
+def search_path() -> list[str]:
+    """Where installed packages may lie: `sys.path` and the active virtual environment."""
+    path = [entry for entry in sys.path if entry and os.path.isdir(entry)]
+    active = os.environ.get("VIRTUAL_ENV")
+    if active:
+        for site in _site_folders(active):
+            if site not in path:
+                path.append(site)
+                path.extend(entry for entry in _added(site) if entry not in path)
+    return path
+
+
+def _site_folders(environment: str) -> list[str]:
+    lib = os.path.join(environment, "lib")
+    windows = os.path.join(environment, "Lib", "site-packages")
+    try:
+        names = sorted(name for name in os.listdir(lib) if name.startswith("python"))
+    except OSError:
+        names = []
+    sites = [os.path.join(lib, name, "site-packages") for name in names]
+    return [site for site in (*sites, windows) if os.path.isdir(site)]
+
+
+def _added(site: str) -> list[str]:
+    """The folders that `.pth` files add (editable installs); their code lines are not run."""
+    folders = []
+    for name in sorted(os.listdir(site)):
+        if not name.endswith(".pth"):
+            continue
+        try:
+            with open(os.path.join(site, name), encoding="utf-8", errors="replace") as file:
+                lines = file.read().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            folder = os.path.join(site, line.strip())
+            if line.strip() and not line.startswith(("#", "import ", "import\t")):
+                if os.path.isdir(folder):
+                    folders.append(folder)
+    return folders
+
+
+def locate(name: str, path: list[str] | None = None) -> tuple[str | None, str, str]:
+    """The file of the longest module prefix of a dotted name, that prefix, and what is left."""
+    from astroid import modutils
+
+    where = search_path() if path is None else path
+    parts = name.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        try:
+            spec = modutils.file_info_from_modpath(parts[:length], path=where)
+        except ImportError:
+            continue
+        file = spec.location
+        if file and os.path.isdir(file):
+            file = os.path.join(file, "__init__.py")
+        if file and file.endswith(".py") and os.path.isfile(file):
+            return file, ".".join(parts[:length]), ".".join(parts[length:])
+    return None, "", name

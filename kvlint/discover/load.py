@@ -1,0 +1,60 @@
+"""One run's worth of reading: walk, prefilter, parse, and the ancestors of what was found."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Sequence
+
+from kvlint.discover import prefilter as gate
+from kvlint.discover.loader import Loader
+from kvlint.discover.project import Project
+from kvlint.discover.source import SourceError, read_bytes
+from kvlint.discover.walk import Walk, display_path
+from kvlint.findings import Gap
+
+
+def load(
+    paths: Sequence[str],
+    *,
+    exclude: Sequence[str] = (),
+    prefilter: bool = True,
+    cwd: str | None = None,
+) -> Project:
+    """See `kvlint.discover.project.load_project`."""
+    cwd = os.path.abspath(cwd or os.getcwd())
+    walk = Walk(cwd, exclude)
+    for path in paths:
+        walk.add(path)
+    project = Project(problems=walk.problems, files=len(walk.files))
+    loader = Loader(project, cwd, _roots(walk, cwd))
+    project.loader = loader
+    # Trees are many small objects that all stay: the collector would only look at them again
+    # and again.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        _read(walk, loader, prefilter)
+        for module in project.linted():
+            for cls in module.classes.values():
+                _ = cls.mro
+    finally:
+        if collecting:
+            gc.enable()
+    project.problems.sort()
+    return project
+
+
+def _read(walk: Walk, loader: Loader, prefilter: bool) -> None:
+    for path in walk.files:
+        try:
+            data = read_bytes(path)
+            if not prefilter or gate.may_take_part(data):
+                loader.add(path, data)
+        except SourceError as error:
+            shown = display_path(path, walk.cwd)
+            loader.project.problems.append(Gap(shown, error.line, error.message))
+
+
+def _roots(walk: Walk, cwd: str) -> list[str]:
+    return [cwd, os.path.join(cwd, "python"), os.path.join(cwd, "src")]

@@ -1,0 +1,222 @@
+"""Reads modules when they are needed, resolves names between them and links classes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from kvlint.discover import source
+from kvlint.discover.mro import merge
+from kvlint.discover.names import Layout
+from kvlint.discover.project import (
+    ClassInfo,
+    ConstantRef,
+    FunctionRef,
+    Module,
+    Project,
+    Resolved,
+)
+from kvlint.discover.tables import fill
+from kvlint.discover.walk import display_path
+from kvlint.findings import Gap
+
+_MAX_HOPS = 32  # imports followed for one name; more is a cycle
+
+
+class Loader:
+    """The files of one run, each parsed at most once."""
+
+    def __init__(self, project: Project, cwd: str, roots: Sequence[str] = ()) -> None:
+        self.project = project
+        self.cwd = cwd
+        self.layout = Layout(roots)
+        self._by_path: dict[str, Module | None] = {}
+        self._outside: dict[str, str | None] = {}
+        self._linking: set[ClassInfo] = set()
+
+    def add(self, path: str, data: bytes) -> None:
+        """Take a file that the run is about; raises `SourceError` if it cannot be parsed."""
+        self._by_path[path] = None
+        self._by_path[path] = self._parse(path, data, linted=True)
+
+    def module_at(self, path: str) -> Module | None:
+        """The module of a file that another one needs."""
+        if path not in self._by_path:
+            self._by_path[path] = None
+            try:
+                self._by_path[path] = self._parse(path, source.read_bytes(path), linted=False)
+            except source.SourceError as error:
+                shown = display_path(path, self.cwd)
+                self.project.gaps.append(Gap(shown, error.line, error.message))
+        return self._by_path[path]
+
+    def _parse(self, path: str, data: bytes, *, linted: bool) -> Module:
+        text = source.decode(data)
+        tree = source.parse(text, path)
+        shown = display_path(path, self.cwd)
+        name = self.layout.module_name(path)
+        module = Module(name, Path(path), shown, text, tree, linted, loader=self)
+        fill(module, self.layout)
+        # Two trees in one run can hold modules of one name; both stay.
+        key = name if name not in self.project.modules else f"{name} ({shown})"
+        self.project.modules[key] = module
+        return module
+
+    # Names ------------------------------------------------------------------------------------
+
+    def resolve(self, module: Module, name: str, hops: int = 0) -> Resolved | None:
+        """What `name`, dotted or not, stands for in a module."""
+        head, *rest = name.split(".")
+        found = self._in_scope(module, head, rest, hops)
+        return found
+
+    def _in_scope(
+        self, module: Module, head: str, rest: list[str], hops: int
+    ) -> Resolved | None:
+        if hops > _MAX_HOPS:
+            return None
+        target = module.imports.get(head)
+        if target is not None:
+            found = self._absolute(module, [*target.split("."), *rest], hops)
+            if found is not None:
+                return found
+        found = _own(module, head)
+        if found is None:
+            for star in module.stars:
+                found = self._absolute(module, [*star.split("."), head], hops)
+                if found is not None:
+                    break
+        return self._descend(found, rest, hops)
+
+    def _absolute(self, module: Module, parts: list[str], hops: int) -> Resolved | None:
+        path = str(module.path)
+        for length in range(len(parts), 0, -1):
+            file = self.layout.find(path, ".".join(parts[:length]))
+            if file is not None:
+                found = self.module_at(file)
+                return self._descend(found, parts[length:], hops + 1)
+        return None
+
+    def _descend(
+        self, found: Resolved | None, rest: list[str], hops: int
+    ) -> Resolved | None:
+        while found is not None and rest:
+            if isinstance(found, Module):
+                return self._member(found, rest, hops)
+            if isinstance(found, ConstantRef) and found.owner is None:
+                return self._through_alias(found, rest, hops)
+            if not isinstance(found, ClassInfo):
+                return None
+            found, rest = _class_member(found, rest[0]), rest[1:]
+        return found
+
+    def _member(self, module: Module, rest: list[str], hops: int) -> Resolved | None:
+        found = self._in_scope(module, rest[0], rest[1:], hops + 1)
+        if found is None and module.path.name == "__init__.py":
+            file = self.layout.module_in(os.path.dirname(module.path), rest[:1])
+            if file is not None:
+                found = self._descend(self.module_at(file), rest[1:], hops + 1)
+        return found
+
+    def _through_alias(
+        self, found: ConstantRef, rest: list[str], hops: int
+    ) -> Resolved | None:
+        from kvlint.discover.tables import dotted
+
+        alias = dotted(found.node)
+        return self.resolve(found.module, ".".join((alias, *rest)), hops + 1) if alias else None
+
+    def class_named(self, module: Module, name: str) -> ClassInfo | None:
+        """The class that a name stands for, through aliases (`Base = Other`)."""
+        from kvlint.discover.tables import dotted
+
+        for _ in range(_MAX_HOPS):
+            found = self.resolve(module, name)
+            if not isinstance(found, ConstantRef):
+                return found if isinstance(found, ClassInfo) else None
+            module, name = found.module, dotted(found.node)
+            if not name:
+                return None
+        return None
+
+    # Classes ----------------------------------------------------------------------------------
+
+    def links(self, cls: ClassInfo) -> tuple[tuple[ClassInfo, ...], tuple[str, ...]]:
+        """The ancestors of a class, and the names of its bases that were not found."""
+        self._linking.add(cls)
+        try:
+            bases: list[ClassInfo] = []
+            missing: list[str] = []
+            for name in cls.bases:
+                base = self._base(cls, name)
+                if base is None:
+                    if name != "object":
+                        missing.append(imported_name(cls.module, name))
+                elif base in self._linking:
+                    self._gap(cls, f"class {cls.name} is its own ancestor, through {name}")
+                elif base not in bases:
+                    bases.append(base)
+            order, consistent = merge([[cls], *(base.mro for base in bases), bases])
+        finally:
+            self._linking.discard(cls)
+        if not consistent:
+            self._gap(cls, f"the bases of class {cls.name} have no consistent order")
+        return tuple(order), tuple(missing)
+
+    def _base(self, cls: ClassInfo, name: str) -> ClassInfo | None:
+        # A name in a class or function body may mean a neighbour before a module-level class.
+        scope = cls.name.rpartition(".")[0]
+        while scope:
+            inner = cls.module.classes.get(f"{scope}.{name}")
+            if inner is not None and inner is not cls:
+                return inner
+            scope = scope.rpartition(".")[0]
+        found = self.class_named(cls.module, name)
+        if found is None:
+            return self._outside_base(cls.module, imported_name(cls.module, name))
+        return found
+
+    def _outside_base(self, module: Module, name: str) -> ClassInfo | None:
+        """A base class from an installed package."""
+        from kvlint.discover import installed
+
+        if not installed.may_be_installed(name, module.name):
+            return None
+        file_name, _, rest = installed.locate(name)
+        if file_name is None:
+            return None
+        found = self.module_at(file_name)
+        result = self._descend(found, rest.split("."), 0) if found else None
+        return result if isinstance(result, ClassInfo) else None
+
+    def _gap(self, cls: ClassInfo, message: str) -> None:
+        self.project.gaps.append(Gap(cls.module.display, cls.node.lineno, message))
+
+
+def imported_name(module: Module, name: str) -> str:
+    """A name as written, with its first part replaced by what was imported under it."""
+    head, dot, rest = name.partition(".")
+    return module.imports.get(head, head) + dot + rest
+
+
+def _own(module: Module, name: str) -> Resolved | None:
+    if name in module.classes:
+        return module.classes[name]
+    if name in module.functions:
+        return FunctionRef(module, module.functions[name])
+    if name in module.constants:
+        return ConstantRef(module, module.constants[name])
+    return None
+
+
+def _class_member(cls: ClassInfo, name: str) -> Resolved | None:
+    for owner in cls.mro:
+        inner = owner.module.classes.get(f"{owner.name}.{name}")
+        if inner is not None:
+            return inner
+        if name in owner.methods:
+            return FunctionRef(owner.module, owner.methods[name], owner)
+        if name in owner.attributes:
+            return ConstantRef(owner.module, owner.attributes[name], owner)
+    return None

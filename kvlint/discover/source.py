@@ -1,0 +1,97 @@
+"""From the bytes of a file to text and tree; everything that can go wrong becomes a line."""
+
+from __future__ import annotations
+
+import ast
+import os
+
+MAX_BYTES = 5_000_000
+_FIRST_READ = 1 << 16
+
+
+class SourceError(Exception):
+    """Why a file cannot be analysed, and the line where it shows."""
+
+    def __init__(self, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+def read_bytes(path: str) -> bytes:
+    """The content of a file of bearable size."""
+    try:
+        # Without the layers of open(): a run over a large tree reads thousands of files.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            data = os.read(handle, _FIRST_READ)
+            if len(data) == _FIRST_READ:
+                data = _rest(handle, data)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise SourceError(f"cannot read this file: {error.strerror or error}") from None
+    return data
+
+
+def _rest(handle: int, start: bytes) -> bytes:
+    size = os.fstat(handle).st_size
+    if size > MAX_BYTES:
+        raise SourceError(
+            f"file too large: {size / 1e6:.1f} MB, the limit is {MAX_BYTES / 1e6:.0f} MB"
+        )
+    parts = [start]
+    total = len(start)
+    while total <= MAX_BYTES and (part := os.read(handle, MAX_BYTES + 1 - total)):
+        parts.append(part)
+        total += len(part)
+    return b"".join(parts)
+
+
+def decode(data: bytes) -> str:
+    """The text of a Python file, in the encoding that it declares (PEP 263)."""
+    at = data.find(b"\0")
+    if at >= 0:
+        raise SourceError("binary file: it holds a NUL byte", _line_of(data, at))
+    encoding = "utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8"
+    second = data.find(b"\n", data.find(b"\n") + 1)
+    if b"coding" in data[: second if second >= 0 else len(data)]:
+        encoding = _declared(data)
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        # A byte order mark is cut off before the position is counted.
+        offset = 3 if error.encoding == "utf-8-sig" else 0
+        line = _line_of(data, error.start + offset)
+        raise SourceError(f"not valid {error.encoding} text", line) from None
+
+
+def _declared(data: bytes) -> str:
+    import io
+    import tokenize
+
+    try:
+        return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+    except SyntaxError as error:
+        raise SourceError(str(error.msg or error)) from None
+
+
+def _line_of(data: bytes, offset: int) -> int:
+    return data.count(b"\n", 0, offset) + 1
+
+
+def parse(source: str, path: str) -> ast.Module:
+    """The tree of a file; never prints a warning about it."""
+    # Importing the module `warnings` is cheap (the interpreter has it loaded already).
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(source, path)
+        except SyntaxError as error:
+            raise SourceError(f"syntax error: {error.msg}", error.lineno or 1) from None
+        except ValueError as error:
+            raise SourceError(f"cannot parse this file: {error}") from None
+        except (RecursionError, MemoryError):
+            raise SourceError("cannot parse this file: it is nested too deeply") from None
