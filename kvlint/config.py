@@ -133,7 +133,7 @@ def _settings(section: dict[str, Any], shown: str) -> Settings:
 
 
 def _rooted(settings: Settings, root: str) -> Settings:
-    """Patterns in the file are relative to its folder, those of the discovery to the working one."""
+    """Make the file's exclude patterns relative to the working directory, as discovery wants."""
     exclude = tuple(
         _display(os.path.join(root, pattern)) if "/" in pattern else pattern
         for pattern in settings.exclude

@@ -9,7 +9,6 @@ from time import perf_counter
 from kvlint.cli.inputs import (
     add_input_options,
     add_selection_options,
-    linted_files,
     load,
     paths_of,
     settings_of,
@@ -70,8 +69,8 @@ def run(args: argparse.Namespace) -> int:
     out(_rendered(report, selected, settings, style, texts_of(project)))
     warn(summary.gaps(report.gaps, args.verbose))
     if args.statistics:
-        files = linted_files(project)
-        warn(summary.statistics(report, selected.shown, files, perf_counter() - start))
+        seconds = perf_counter() - start
+        warn(summary.statistics(report, selected.shown, project.files, seconds))
     return 1 if fails(selected.shown, settings.fail_on) else 0
 
 

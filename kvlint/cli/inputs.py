@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvlint.catalog import check_selectors
@@ -60,31 +59,31 @@ def add_selection_options(parser: Parser) -> None:
     )
 
 
-def paths_of(args: argparse.Namespace) -> tuple[Path, ...]:
+def paths_of(args: argparse.Namespace) -> list[str]:
     """The paths named, or the ones a checkout is known to have."""
     if args.paths:
-        return tuple(Path(path) for path in args.paths)
+        return list(args.paths)
     from kvlint.discover.project import default_paths
 
-    found = tuple(default_paths(Path.cwd()))
+    found = default_paths()
     if not found:
         raise UsageError("no path given and no disaggregation folder found here: name a path")
     return found
 
 
-def settings_of(args: argparse.Namespace, start: Path) -> Settings:
+def settings_of(args: argparse.Namespace, start: str) -> Settings:
     """The settings of this run; what the command line gives beats the file."""
     if args.isolated and args.config is not None:
         raise UsageError("--isolated and --config exclude each other")
     return load_settings(
-        str(start),
+        start,
         config_file=args.config,
         isolated=args.isolated,
         overrides=_overrides(args),
     )
 
 
-def load(paths: tuple[Path, ...], settings: Settings) -> Project:
+def load(paths: list[str], settings: Settings) -> Project:
     """Read the project."""
     from kvlint.discover.project import load_project
 
@@ -94,11 +93,6 @@ def load(paths: tuple[Path, ...], settings: Settings) -> Project:
 def texts_of(project: Project) -> dict[str, str]:
     """The sources by displayed path, for excerpts."""
     return {module.display: module.source for module in project.modules.values()}
-
-
-def linted_files(project: Project) -> int:
-    """How many files the run was about."""
-    return sum(1 for module in project.modules.values() if module.linted)
 
 
 def _overrides(args: argparse.Namespace) -> dict[str, Any]:

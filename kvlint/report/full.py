@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kvlint.findings import Finding, Related
+from kvlint.findings import Finding, Span
 from kvlint.hints import one_line
 from kvlint.report.blocks import Block, blocks
 from kvlint.report.excerpt import Mark, excerpt
@@ -22,12 +22,27 @@ def render(findings: Sequence[Finding], sources: Sources, style: Style) -> str:
 
 def _block(block: Block, sources: Sources, style: Style) -> Iterator[str]:
     primary = block.primary
-    yield _place(primary, style) + ": " + _title(primary, style)
-    yield from style.wrap(primary.message, indent="  ")
-    yield from _sites(primary, sources, style)
+    shown: set[Span] = set()
+    yield f"{_place(primary, style)}: {_title(primary, style)}"
+    yield from _body(primary, shown, sources, style, "  ")
     for other in block.others:
-        yield from _other(other, sources, style)
+        yield f"  {style.paint('also', 'bold')} {_place(other, style)}: {_title(other, style)}"
+        yield from _body(other, shown, sources, style, "       ")
     yield _hints(primary, style)
+
+
+def _body(
+    finding: Finding, shown: set[Span], sources: Sources, style: Style, indent: str
+) -> Iterator[str]:
+    """The message and the sites; a related site that the block has shown is not shown again."""
+    yield from style.wrap(finding.message, indent=indent)
+    own = Mark(finding.span, _scope(finding), primary=True)
+    related = [Mark(r.span, r.message) for r in finding.related if r.span not in shown]
+    shown.update(mark.span for mark in (own, *related))
+    here = [mark for mark in related if mark.span.path == finding.span.path]
+    yield from excerpt([own, *here], sources, style, indent)
+    for path in sorted({mark.span.path for mark in related} - {finding.span.path}):
+        yield from _elsewhere([m for m in related if m.span.path == path], sources, style, indent)
 
 
 def _place(finding: Finding, style: Style) -> str:
@@ -41,40 +56,23 @@ def _title(finding: Finding, style: Style) -> str:
     return f"{style.severity(finding.severity)} {rule} {finding.name}{fixes}"
 
 
-def _sites(finding: Finding, sources: Sources, style: Style) -> Iterator[str]:
-    """The finding's own line and its related ones, file by file, its own file first."""
-    own = finding.span.path
-    here = [Mark(finding.span, _scope(finding), primary=True)]
-    here += [Mark(r.span, r.message) for r in finding.related if r.span.path == own]
-    yield from excerpt(here, sources, style, "  ")
-    elsewhere = sorted({r.span.path for r in finding.related} - {own})
-    for path in elsewhere:
-        there = [r for r in finding.related if r.span.path == path]
-        yield from _elsewhere(there, sources, style)
-
-
 def _scope(finding: Finding) -> str:
     """Where the finding stands, in the code's own terms."""
     scope = ".".join(filter(None, (finding.class_name, finding.function)))
     return f"in {scope}" if scope else ""
 
 
-def _elsewhere(related: Sequence[Related], sources: Sources, style: Style) -> Iterator[str]:
-    span = min(r.span for r in related)
-    drawn = list(excerpt([Mark(r.span, r.message) for r in related], sources, style, "  "))
+def _elsewhere(marks: Sequence[Mark], sources: Sources, style: Style, indent: str) -> Iterator[str]:
+    """Related sites in another file; without its source, their places alone."""
+    span = min(mark.span for mark in marks)
+    drawn = list(excerpt(marks, sources, style, indent))
     if drawn:
-        yield f"  {style.paint('see', 'bold')}  {one_line(span.path)}:{span.line}"
+        yield f"{indent}{style.paint('see', 'bold')}  {one_line(span.path)}:{span.line}"
         yield from drawn
         return
-    for item in related:
-        where = f"{one_line(item.span.path)}:{item.span.line}: "
-        yield from style.wrap(where + item.message, indent="       ", first="  see  ")
-
-
-def _other(finding: Finding, sources: Sources, style: Style) -> Iterator[str]:
-    yield f"  {style.paint('also', 'bold')} {_place(finding, style)}: {_title(finding, style)}"
-    yield from style.wrap(finding.message, indent="       ")
-    yield from excerpt([Mark(finding.span, primary=True)], sources, style, "       ")
+    for mark in marks:
+        text = f"{one_line(mark.span.path)}:{mark.span.line}: {mark.label}"
+        yield from style.wrap(text, indent=indent + "     ", first=indent + "see  ")
 
 
 def _hints(finding: Finding, style: Style) -> str:

@@ -16,7 +16,13 @@ _CODES = {
     "blue": "34",
     "cyan": "36",
 }
-_GLYPHS = {"arrow": ("→", "->"), "cut": ("…", "..."), "bar": ("│", "|"), "dash": ("─", "-")}
+_GLYPHS = {
+    "arrow": ("→", "->"),
+    "cut": ("…", "..."),
+    "bar": ("│", "|"),
+    "dash": ("─", "-"),
+    "cross": ("┼", "+"),
+}
 SAMPLE = "".join(pretty for pretty, _ in _GLYPHS.values())
 SEVERITY_COLOUR = {"error": "red", "warning": "yellow", "note": "blue"}
 DEFAULT_WIDTH = 100
