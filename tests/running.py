@@ -49,7 +49,7 @@ def run(argv: Sequence[str]) -> tuple[int, str, str]:
 
 def report(*argv: str) -> dict[str, Any]:
     """The JSON report of a call that must end with 0 or 1."""
-    code, out, err = run([*argv, "--output-format", "json"])
+    code, out, err = run([*argv, "--isolated", "--output-format", "json"])
     if code not in (0, 1):
         raise CommandFailed(f"kvlint {' '.join(argv)}: exit {code}\n{err}")
     loaded: dict[str, Any] = json.loads(out)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kvlint.findings import Finding, Gap, Related, Report, Searched, Span, Step, TransitionTable
+from kvlint.report.json import render
+
 from .locations import ROOT
 from .releases.fetch import required
 from .running import run
@@ -44,6 +47,19 @@ def test_every_command_exists() -> None:
         code, usage, _ = run([command, "--help"])
         assert code == 0
         assert command in usage
+
+
+def test_every_json_key_is_named() -> None:
+    span = Span("a.py", 1)
+    finding = Finding(
+        *("KV103", "", "", "", span, "", "", "", "", ""),
+        related=(Related(span, ""),),
+        witness=(Step(1, "", "", 1, "", "", ""),),
+    )
+    table = TransitionTable("", "", 1, "", "", {"A": 0}, (), (), {})
+    whole = Report([finding], [table], [Searched("", (), 0, 0, False)], [Gap("", 1, "")])
+    printed = re.findall(r'"([a-z_]+)":', render(whole, whole.findings))
+    assert [key for key in printed if f'"{key}"' not in _text()] == []
 
 
 def test_ci_runs_the_test_command() -> None:
