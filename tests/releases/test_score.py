@@ -1,0 +1,91 @@
+"""How findings are matched with labels, on labels made here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ..running import Found
+from . import score
+from .labels import Label, disputed
+
+BASE = Path("/release")
+
+
+def _label(line: int, verdict: str, *rules: str) -> Label:
+    return Label("1.0", "a.py", line, rules, verdict, "f", "", "because")
+
+
+def _found(line: int, rule: str, severity: str = "warning") -> Found:
+    return Found(BASE / "a.py", line, rule, "narrow", severity, "m")
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch):
+    """Judge labels against findings."""
+
+    def run(labels: list[Label], *findings: Found) -> list[score.Verdict]:
+        monkeypatch.setattr(score, "folder", lambda release: BASE)
+        monkeypatch.setattr(score, "labels", lambda: tuple(labels))
+        monkeypatch.setattr(score, "findings", lambda release: findings)
+        return score.judge(labels)
+
+    return run
+
+
+@pytest.mark.parametrize(("line", "missed"), [(8, False), (12, False), (7, True), (13, True)])
+def test_a_bug_is_reported_within_two_lines(judge, line: int, missed: bool) -> None:
+    (verdict,) = judge([_label(10, "bug", "KV107", "KV202")], _found(line, "KV202", "note"))
+    assert verdict.missed is missed
+
+
+def test_another_rule_is_no_report(judge) -> None:
+    (verdict,) = judge([_label(10, "bug", "KV107")], _found(10, "KV108"))
+    assert verdict.missed
+
+
+@pytest.mark.parametrize(
+    ("severity", "alarm"), [("error", True), ("warning", True), ("note", False)]
+)
+@pytest.mark.parametrize("kind", ["safe", "latent"])
+def test_only_a_note_may_stand_at_a_harmless_site(judge, kind, severity, alarm) -> None:
+    (verdict,) = judge([_label(10, kind, "KV107")], _found(10, "KV107", severity))
+    assert verdict.false_alarm is alarm
+
+
+def test_a_finding_goes_to_the_nearer_bug(judge) -> None:
+    bug, safe = judge(
+        [_label(10, "bug", "KV107"), _label(11, "safe", "KV107")], _found(10, "KV107")
+    )
+    assert not bug.missed
+    assert not safe.false_alarm
+
+
+def test_a_finding_at_a_harmless_site_is_no_excuse_by_a_farther_bug(judge) -> None:
+    verdicts = judge([_label(10, "bug", "KV107"), _label(12, "safe", "KV107")], _found(12, "KV107"))
+    assert verdicts[1].false_alarm
+
+
+def test_the_rows_add_up(judge) -> None:
+    verdicts = judge(
+        [_label(10, "bug", "KV101"), _label(20, "bug", "KV102"), _label(30, "safe", "KV102")],
+        *(_found(10, "KV101"), _found(30, "KV102", "error")),
+    )
+    total = score.tallies(verdicts)["all"]
+    assert (total.bugs, total.reported, total.serious) == (2, 1, 1)
+    assert total.alarms == {"safe": 1, "latent": 0}
+    assert score.table(score.tallies(verdicts))[-1].startswith("all")
+    assert " 0.50       0.50 " in score.table(score.tallies(verdicts))[-1]
+
+
+def test_the_disputed_table_is_read(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Title\n\n| release | site | rule | kvlint says | why |\n|---|---|---|---|---|\n"
+        "| 1.0 | `a.py:10` | KV107\\|KV202 | nothing | since |\n",
+        encoding="utf-8",
+    )
+    (entry,) = disputed(page)
+    assert entry.key == _label(10, "bug", "KV107", "KV202").key
+    assert (entry.says, entry.why) == ("nothing", "since")
