@@ -204,12 +204,18 @@ def wrong_choice(value: str, choices: tuple[str, ...]) -> str:
 
 
 def _wrong_type(value: Any, where: str, wanted: str) -> UsageError:
-    kinds = {str: "string", bool: "boolean", dict: "table", list: "list", int: "integer"}
-    found = kinds.get(type(value), type(value).__name__)
+    kinds = {
+        str: "a string",
+        bool: "a boolean",
+        dict: "a table",
+        list: "a list",
+        int: "an integer",
+    }
+    found = kinds.get(type(value), f"a {type(value).__name__}")
     if isinstance(value, list):
         odd = next((item for item in value if not isinstance(item, str)), None)
-        found = "list" if odd is None else f"list with {odd!r} in it"
-    return UsageError(f"{where}: expected {wanted}, found a {found}")
+        found += "" if odd is None else f" with {odd!r} in it"
+    return UsageError(f"{where}: expected {wanted}, found {found}")
 
 
 def _display(path: str) -> str:

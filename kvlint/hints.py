@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def did_you_mean(word: str, choices: Iterable[str]) -> str:
+def did_you_mean(word: str, choices: Iterable[str], *, prefix: str = "") -> str:
     """` (did you mean X?)` for the choice nearest to `word`, or nothing."""
     import difflib  # only a run that fails anyway pays for this import
 
     by_folded = {choice.lower(): choice for choice in choices}
     near = difflib.get_close_matches(word.lower(), by_folded, n=1, cutoff=0.6)
-    return f" (did you mean {by_folded[near[0]]}?)" if near else ""
+    return f" (did you mean {prefix}{by_folded[near[0]]}?)" if near else ""
 
 
 def one_line(text: str) -> str:

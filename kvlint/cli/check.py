@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from kvlint.cli.inputs import (
     add_input_options,
@@ -22,6 +23,9 @@ from kvlint.findings import SEVERITIES, Report
 from kvlint.report import summary
 from kvlint.report.style import Style
 from kvlint.selection import Selected, fails, select
+
+if TYPE_CHECKING:
+    from kvlint.discover.project import Project
 
 
 def add_options(parser: Parser) -> None:
@@ -61,9 +65,7 @@ def run(args: argparse.Namespace) -> int:
         out(settings_text(settings))
         return 0
     project = load(paths, settings)
-    from kvlint.analysis import analyse
-
-    report = analyse(project, settings)
+    report = _analysed(project, settings)
     selected = select(report.findings, settings)
     style = style_for(args.color, ascii_only=args.ascii)
     out(_rendered(report, selected, settings, style, texts_of(project)))
@@ -72,6 +74,14 @@ def run(args: argparse.Namespace) -> int:
         seconds = perf_counter() - start
         warn(summary.statistics(report, selected.shown, project.files, seconds))
     return 1 if fails(selected.shown, settings.fail_on) else 0
+
+
+def _analysed(project: Project, settings: Settings) -> Report:
+    if not (project.modules or project.problems or project.gaps):
+        return Report()  # the usual run of a hook: no backend, and no need to import the engine
+    from kvlint.analysis import analyse
+
+    return analyse(project, settings)
 
 
 def _rendered(

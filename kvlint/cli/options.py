@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
 
     def add_argument(self, *names: str, **kwargs: Any) -> argparse.Action:
         """Remember the option strings for suggestions."""
-        self._known_options += [name for name in names if name.startswith("--")]
+        self._known_options += [name[2:] for name in names if name.startswith("--")]
         return super().add_argument(*names, **kwargs)
 
     def parse_all(self, arguments: Sequence[str]) -> argparse.Namespace:
@@ -42,7 +42,8 @@ class Parser(argparse.ArgumentParser):
         if not word.startswith("-"):
             return f"unexpected argument '{word}' (see {self.prog} --help)"
         option = word.partition("=")[0]
-        hint = did_you_mean(option, self._known_options) or f" (see {self.prog} --help)"
+        hint = did_you_mean(option.lstrip("-"), self._known_options, prefix="--")
+        hint = hint or f" (see {self.prog} --help)"
         return f"unknown option '{option}'{hint}"
 
 

@@ -13,6 +13,8 @@ from kvlint.report.style import DEFAULT_WIDTH, MIN_WIDTH, SAMPLE, Style
 
 def out(text: str) -> None:
     """Write to stdout. A reader that went away (`| head`) does not change the exit status."""
+    if sys.stdout is None:  # closed by the caller: `kvlint check >&-`
+        return
     try:
         write(sys.stdout, text)
         sys.stdout.flush()

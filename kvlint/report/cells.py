@@ -23,8 +23,8 @@ def rows(table: TransitionTable) -> list[str]:
 
 
 def results(table: TransitionTable, current: str, written: str) -> tuple[str, ...]:
-    """Every possible resulting state; a pair the table does not have is unknown."""
-    return table.transitions[current].get(written, (UNKNOWN,))
+    """Every possible resulting state; where the table has none it is unknown."""
+    return table.transitions[current].get(written) or (UNKNOWN,)
 
 
 def mark(table: TransitionTable, current: str, written: str) -> str:

@@ -77,4 +77,4 @@ def _elsewhere(marks: Sequence[Mark], sources: Sources, style: Style, indent: st
 
 def _hints(finding: Finding, style: Style) -> str:
     hints = (("help", f"kvlint explain {finding.rule}"), ("silence", f"--ignore {finding.rule}"))
-    return "  " + "  ".join(f"{style.paint(word, 'bold')}  {text}" for word, text in hints)
+    return "  " + "    ".join(f"{style.paint(word, 'bold')}  {text}" for word, text in hints)

@@ -8,6 +8,7 @@ from typing import Any
 
 from kvlint import __version__
 from kvlint.findings import Finding, Gap, Report, Searched, Step, TransitionTable
+from kvlint.report.summary import ordered
 
 SCHEMA = 1
 
@@ -21,7 +22,7 @@ def render(report: Report, findings: Sequence[Finding]) -> str:
             "findings": [_finding(finding) for finding in findings],
             "tables": [_table(table) for table in report.tables],
             "searched": [_searched(searched) for searched in report.searched],
-            "gaps": [_gap(gap) for gap in report.gaps],
+            "gaps": [_gap(gap) for gap in ordered(report.gaps)],
         }
     )
 

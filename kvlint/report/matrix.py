@@ -27,10 +27,15 @@ def draw(table: TransitionTable, style: Style) -> Iterator[str]:
 def _matrix(table: TransitionTable, first: int, widths: list[int], style: Style) -> Iterator[str]:
     names = columns(table)
     bar = f" {style.glyph('bar')} "
-    heads = _GAP.join(f"{name:{width}}" for name, width in zip(names, widths, strict=True))
-    yield f"{_INDENT}{_CORNER:{first}}{bar}{style.paint(heads, 'bold')}"
+    heads = [_padded(name, width, style, "bold") for name, width in zip(names, widths, strict=True)]
+    yield f"{_INDENT}{_CORNER:{first}}{bar}{_GAP.join(heads)}"
     dash, cross = style.glyph("dash"), style.glyph("cross")
-    yield _INDENT + dash * (first + 1) + cross + dash * (len(heads) + 1)
+    yield (
+        _INDENT
+        + dash * (first + 1)
+        + cross
+        + dash * (sum(widths) + len(_GAP) * (len(widths) - 1) + 1)
+    )
     for row in rows(table):
         cells = [_cell(table, row, column) for column in names]
         for level in range(max(len(cell) for cell in cells)):
@@ -38,7 +43,7 @@ def _matrix(table: TransitionTable, first: int, widths: list[int], style: Style)
                 _drawn(cell, level, width, mark(table, row, name), style)
                 for cell, width, name in zip(cells, widths, names, strict=True)
             ]
-            head = style.paint(f"{row if level == 0 else '':{first}}", "bold")
+            head = _padded(row if level == 0 else "", first, style, "bold")
             yield f"{_INDENT}{head}{bar}{_GAP.join(drawn)}"
 
 
@@ -54,8 +59,14 @@ def _column_width(table: TransitionTable, column: str) -> int:
 
 
 def _drawn(cell: list[str], level: int, width: int, symbol: str, style: Style) -> str:
-    text = f"{cell[level] if level < len(cell) else '':{width}}"
-    return style.paint(text, "bold", _COLOUR[symbol]) if symbol else text
+    text = cell[level] if level < len(cell) else ""
+    return _padded(text, width, style, *(("bold", _COLOUR[symbol]) if symbol else ()))
+
+
+def _padded(text: str, width: int, style: Style, *colours: str) -> str:
+    """Painted, then padded: the end of a line can still be stripped."""
+    painted = style.paint(text, *colours) if colours else text
+    return painted + " " * (width - len(text))
 
 
 def _list(table: TransitionTable, style: Style) -> Iterator[str]:

@@ -11,7 +11,8 @@ _MAX_WIDTH = 100  # longer lines of prose are hard to read
 
 def render(markdown: str, style: Style) -> str:
     """Headings without their hashes, code indented, prose wrapped to the width."""
-    return "".join(line.rstrip() + "\n" for line in _lines(markdown, style))
+    text = "\n".join(line.rstrip() for line in _lines(markdown, style))
+    return text.strip("\n") + "\n"
 
 
 def _lines(markdown: str, style: Style) -> Iterator[str]:

@@ -55,8 +55,12 @@ def gaps(found: Sequence[Gap], verbose: bool) -> str:
     if not verbose:
         places = plural(len(found), "place")
         return f"kvlint: {places} could not be read, resolved or searched (-v lists them)\n"
-    ordered = sorted(found, key=lambda gap: (gap.path, gap.line, gap.message))
-    return "".join(f"kvlint: gap: {_gap(gap)}\n" for gap in ordered)
+    return "".join(f"kvlint: gap: {_gap(gap)}\n" for gap in ordered(found))
+
+
+def ordered(found: Sequence[Gap]) -> list[Gap]:
+    """Gaps by place."""
+    return sorted(found, key=lambda gap: (gap.path, gap.line, gap.message))
 
 
 def _gap(gap: Gap) -> str:
