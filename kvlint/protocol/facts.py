@@ -167,9 +167,10 @@ def _note_assign(facts: ClassFacts, target: ast.expr, value: ast.expr, scope: Sc
         return
     if not isinstance(target, ast.Attribute):
         return
-    if is_none(value) and scope.function.name != "__init__":
+    own = isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
+    if is_none(value) and not own:
         facts.nulled.add(target.attr)
-    if isinstance(target.value, ast.Name) and target.value.id in ("self", "cls"):
+    if own:
         facts.attributes.setdefault(target.attr, []).append((value, scope))
         kind = container_kind(value)
         if kind is not None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from kvlint.discover.project import ClassInfo, Project
+from kvlint.discover.project import ClassInfo, FunctionNode, Project
 from kvlint.protocol.domain import StatusDomain
 from kvlint.protocol.facts import ClassFacts, Scope
 from kvlint.protocol.roles import Role
 from kvlint.protocol.values import Values
+
+if TYPE_CHECKING:
+    from kvlint.programs.relevance import Relevance
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,13 @@ class Protocol:
     queues: frozenset[str] = frozenset()
     locks: frozenset[str] = frozenset()
     updaters: tuple[str, ...] = ()
+    nullable: frozenset[str] = frozenset()
+    fields: frozenset[str] = frozenset()
+    default_tables: frozenset[str] = frozenset()
+    objects: dict[str, ClassInfo] = field(default_factory=dict)
     roots: tuple[ThreadRoot, ...] = ()
     frames: tuple[Frame, ...] = ()
+    _attribute_classes: dict[tuple[ClassInfo, str], ClassInfo | None] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -83,3 +93,43 @@ class Protocol:
             for cls in holder.mro:
                 seen.setdefault(cls)
         return tuple(seen)
+
+    def object_attribute(self, name: str) -> ClassInfo | None:
+        """The class behind an attribute name of an object whose own class is not known."""
+        return self.objects.get(name)
+
+    def attribute_class(self, cls: ClassInfo, name: str) -> ClassInfo | None:
+        """The class of `<object of cls>.name`, from what its methods assign to it."""
+        key = (cls, name)
+        if key not in self._attribute_classes:
+            self._attribute_classes[key] = self._find_attribute_class(cls, name)
+        return self._attribute_classes[key]
+
+    def _find_attribute_class(self, cls: ClassInfo, name: str) -> ClassInfo | None:
+        for owner in cls.mro:
+            for value, scope in self.facts[owner].attributes.get(name, ()) if (
+                owner in self.facts
+            ) else ():
+                if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+                    made = self.values.resolve(scope.cls.module, value.func.id)
+                    if isinstance(made, ClassInfo):
+                        return made
+        return self.objects.get(name)
+
+    def method_owner(self, name: str) -> tuple[ClassInfo, FunctionNode, ClassInfo] | None:
+        """(defining class, method, class of the object) if one class of the protocol has it."""
+        found = self.manager.find(name)
+        if found is not None:
+            return found[0], found[1], self.manager
+        for cls in (*self.components, *self.holders):
+            found = cls.find(name)
+            if found is not None:
+                return found[0], found[1], cls
+        return None
+
+    @cached_property
+    def relevance(self) -> Relevance:
+        """Which functions can matter."""
+        from kvlint.programs.relevance import Relevance
+
+        return Relevance(self)

@@ -41,6 +41,12 @@ def fill(
     protocol.updaters = tuple(overrides.updaters) or _updaters(protocol, own)
     keys = _room_names(protocol, own)
     protocol.side_tables = frozenset(overrides.side_tables) or _side_tables(protocol, own, keys)
+    protocol.default_tables = frozenset(
+        n for f in facts.values() for n, kind in f.containers.items() if kind == "defaultdict"
+    )
+    protocol.nullable = frozenset(n for f in facts.values() for n in f.nulled)
+    protocol.fields = _fields(protocol)
+    protocol.objects = _objects(protocol)
     protocol.roots = tuple(_roots(protocol, own, reached, role))
     protocol.frames = tuple(_frames(protocol, values))
 
@@ -204,6 +210,46 @@ def _side_tables(
                 if terminal_name(key) in room_names:
                     found.add(table)
     return frozenset(found)
+
+
+def _fields(protocol: Protocol) -> frozenset[str]:
+    """Per-request fields of the holders that take part in decisions: flags and latches."""
+    found: set[str] = set()
+    for holder in protocol.holders:
+        for cls in holder.mro:
+            if cls not in protocol.facts:
+                continue
+            for name, assigned in protocol.facts[cls].attributes.items():
+                if any(_is_latch(protocol, value, scope) for value, scope in assigned):
+                    found.add(name)
+    return frozenset(found)
+
+
+def _is_latch(protocol: Protocol, value: ast.expr, scope: Scope) -> bool:
+    if isinstance(value, ast.Constant):
+        return value.value is None or isinstance(value.value, bool)
+    return any(c.owner is not None for c in protocol.values.constants(value, scope))
+
+
+def _objects(protocol: Protocol) -> dict[str, ClassInfo]:
+    """Attributes that hold the manager, a component or a holder, by name."""
+    found: dict[str, ClassInfo] = {}
+    for holder in protocol.holders:
+        for cls in holder.mro:
+            for name, assigned in protocol.facts[cls].attributes.items() if (
+                cls in protocol.facts
+            ) else ():
+                for value, scope in assigned:
+                    if isinstance(value, ast.Name) and scope.function.name == "__init__":
+                        if value.id in parameters(scope.function):
+                            if _is_handed(protocol, value.id, scope):
+                                found.setdefault(name, protocol.manager)
+    for cls in protocol.family:
+        for name in protocol.facts[cls].attributes if cls in protocol.facts else ():
+            made = protocol.attribute_class(cls, name)
+            if made is not None and made in protocol.components:
+                found.setdefault(name, made)
+    return found
 
 
 def _roots(

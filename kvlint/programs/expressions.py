@@ -1,0 +1,463 @@
+"""Lower expressions: evaluate to a reference or an operand, or branch on a condition."""
+
+from __future__ import annotations
+
+import ast
+
+from kvlint.discover.project import ClassInfo, Module
+from kvlint.programs.builder import Builder, as_operand
+from kvlint.programs.context import Context, Label
+from kvlint.programs.ir import ANY, EMPTY, PRESENT, Const, Op, Var
+from kvlint.programs.names import LAST_WORDS
+from kvlint.programs.refs import (
+    ClassRef,
+    FrameItem,
+    FrameRef,
+    FuncRef,
+    InnerRef,
+    LockRef,
+    MaybeNone,
+    ObjRef,
+    QueueRef,
+    SetRef,
+    TableRef,
+    TupleRef,
+    Value,
+)
+from kvlint.protocol.domain import Member
+from kvlint.protocol.facts import terminal_name
+
+class Expressions(Builder):
+    """Evaluation of names, attributes, subscripts and conditions."""
+
+    def call(self, node: ast.Call, ctx: Context) -> Value:
+        """Evaluate a call; the call half of the class provides it."""
+        raise AssertionError("abstract")
+
+    def value(self, node: ast.expr | None, ctx: Context) -> Value:
+        """Evaluate an expression, emitting its tracked effects in order."""
+        if node is None:
+            return Const(None)
+        method = getattr(self, "_value_" + type(node).__name__, None)
+        if method is not None:
+            return method(node, ctx)  # type: ignore[no-any-return]
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.value(child, ctx)
+        return ANY
+
+    def constant(self, value: object) -> Const:
+        """A literal, as the status member it stands for where statuses are strings."""
+        if isinstance(value, str):
+            member = self.protocol.domain.of_value(value)
+            if member is not None:
+                return Const(member)
+        return Const(value)
+
+    def _value_Constant(self, node: ast.Constant, ctx: Context) -> Value:
+        return self.constant(node.value)
+
+    def _value_JoinedStr(self, node: ast.JoinedStr, ctx: Context) -> Value:
+        return Const(PRESENT)
+
+    def _value_Lambda(self, node: ast.Lambda, ctx: Context) -> Value:
+        return FuncRef(node, ctx.module, ctx.cls, None, ctx)
+
+    def _value_Await(self, node: ast.Await, ctx: Context) -> Value:
+        value = self.value(node.value, ctx)
+        self.emit(Op.WINDOW, ctx, node, note="await")
+        return value
+
+    def _value_Name(self, node: ast.Name, ctx: Context) -> Value:
+        found = ctx.lookup(node.id)
+        if found is not None:
+            return found
+        return self.module_name(ctx.module, node.id)
+
+    def module_name(self, module: Module, name: str) -> Value:
+        """What a global name stands for."""
+        values = self.protocol.values
+        constants = values.module_constants(module)
+        if name in constants:
+            return self.constant(constants[name])
+        target = values.resolve(module, name)
+        if isinstance(target, ClassInfo):
+            return ClassRef(target)
+        function = getattr(target, "node", target)
+        owner = getattr(target, "module", module)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return FuncRef(function, owner, None, None, None, function.name)
+        expression = getattr(target, "value", target)
+        if isinstance(expression, ast.expr):
+            return self.static(expression, owner if isinstance(owner, Module) else module)
+        return ANY
+
+    def static(self, node: ast.expr, module: Module) -> Value:
+        """A module- or class-level expression, without emitting anything."""
+        if isinstance(node, ast.Constant):
+            return self.constant(node.value)
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+            parts = [self.static(e, module) for e in node.elts]
+            if all(isinstance(p, Const) for p in parts):
+                return SetRef(tuple(p.value for p in parts if isinstance(p, Const)))
+        if isinstance(node, ast.Call) and node.args:
+            name = terminal_name(node.func)
+            if name in ("frozenset", "set", "tuple", "list"):
+                return self.static(node.args[0], module)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            inner = self.static(node.func.value, module)
+            if node.func.attr == "encode" and isinstance(inner, Const):
+                if isinstance(inner.value, str):
+                    return Const(inner.value.encode())
+        if isinstance(node, ast.Name):
+            return self.module_name(module, node.id)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            base = self.module_name(module, node.value.id)
+            if isinstance(base, ClassRef):
+                return self.class_attribute(base.cls, node.attr)
+        return ANY
+
+    def class_attribute(self, cls: ClassInfo, name: str) -> Value:
+        """`Class.name`: a status member, a class constant, a function."""
+        if cls.name == self.protocol.domain.name:
+            member = self.protocol.domain.member(name)
+            if member is not None:
+                return Const(member)
+        for owner in cls.mro or (cls,):
+            constants = self.protocol.values.members(owner)
+            if name in constants:
+                return self.constant(constants[name])
+            if name in owner.attributes:
+                return self.static(owner.attributes[name], owner.module)
+        found = cls.find(name)
+        if found is not None:
+            return FuncRef(found[1], found[0].module, found[0], None, None, name)
+        return ANY
+
+    def _value_Attribute(self, node: ast.Attribute, ctx: Context) -> Value:
+        base = self.value(node.value, ctx)
+        return self.attribute(base, node.attr, ctx, node)
+
+    def attribute(self, base: Value, name: str, ctx: Context, node: ast.AST) -> Value:
+        """`base.name`."""
+        protocol = self.protocol
+        if isinstance(base, ClassRef):
+            return self.class_attribute(base.cls, name)
+        if name in protocol.tables:
+            return TableRef(name)
+        if name in protocol.queues:
+            return QueueRef(name)
+        if name in protocol.locks:
+            return LockRef(name)
+        if isinstance(base, ObjRef):
+            return self._object_attribute(base, name, ctx, node)
+        if isinstance(base, MaybeNone):
+            self._dereference(base, ctx, node)
+            return ANY
+        if isinstance(base, Var) and any(w in name.lower() for w in LAST_WORDS):
+            dst = self.fresh(name)
+            self.emit(Op.CHUNK_FIELD, ctx, node, dst=dst, args=(base,), name=name)
+            return Var(dst)
+        owner = protocol.object_attribute(name)
+        if owner is not None:
+            return ObjRef(owner)
+        if name in protocol.nullable:
+            return MaybeNone(name)
+        return ANY
+
+    def _object_attribute(
+        self, base: ObjRef, name: str, ctx: Context, node: ast.AST
+    ) -> Value:
+        protocol = self.protocol
+        found = base.cls.find(name)
+        if found is not None:
+            decorators = {terminal_name(d) for d in found[1].decorator_list}
+            reference = FuncRef(found[1], found[0].module, found[0], base, None, name)
+            if decorators & {"property", "cached_property"}:
+                return self.inline(reference, [], {}, ctx, node)
+            return reference
+        if name in protocol.fields and base.cls in protocol.holders:
+            dst = self.fresh(name)
+            self.emit(Op.FIELD_LOAD, ctx, node, dst=dst, name=name)
+            return Var(dst)
+        kind = protocol.attribute_class(base.cls, name)
+        if kind is not None:
+            return ObjRef(kind)
+        constant = self.class_attribute(base.cls, name)
+        if constant is not ANY:
+            return constant
+        return MaybeNone(name) if name in protocol.nullable else ANY
+
+    def inline(
+        self, ref: FuncRef, args: list[Value], kwargs: dict[str, Value], ctx: Context, node: ast.AST
+    ) -> Value:
+        """Lower the body of a called function; the call half provides it."""
+        raise AssertionError("abstract")
+
+    def _dereference(self, base: MaybeNone, ctx: Context, node: ast.AST) -> None:
+        """An attribute of something that other code sets to None: may raise AttributeError."""
+        if base.field in self.checked:
+            return
+        pad = self.may_raise_error("AttributeError", ctx, node)
+        instr = self.emit(Op.NULLABLE, ctx, node, name=base.field)
+        self.patch(instr, "alt", pad)
+
+    def _value_Subscript(self, node: ast.Subscript, ctx: Context) -> Value:
+        base = self.value(node.value, ctx)
+        if isinstance(base, TableRef) and not base.view:
+            self.value(node.slice, ctx)
+            return self.load(base, ctx, node)
+        if isinstance(base, FrameRef):
+            return self._frame_part(base, node.slice)
+        if isinstance(base, QueueRef):
+            return base
+        index = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if isinstance(base, TupleRef) and isinstance(index, int) and index < len(base.items):
+            return base.items[index]  # type: ignore[return-value]
+        if isinstance(base, (Var, Const)) and self.protocol.row_index is not None:
+            return base if index == self.protocol.row_index else ANY
+        self.value(node.slice, ctx)
+        return ANY
+
+    def load(self, table: TableRef, ctx: Context, node: ast.AST) -> Value:
+        """`table[room]`: the value, or a KeyError."""
+        dst = self.fresh(table.name)
+        pad = self.may_raise_error("KeyError", ctx, node, note="KeyError")
+        instr = self.emit(Op.LOAD, ctx, node, dst=dst, name=table.name, note="[]")
+        if table.name in self.protocol.default_tables:
+            instr.args = (Const(PRESENT),)
+        else:
+            self.patch(instr, "alt", pad)
+        return self.loaded(table, dst)
+
+    def loaded(self, table: TableRef, dst: str) -> Value:
+        """What was read from a table: a status, or the room's own container."""
+        if table.name == self.protocol.status_table:
+            return Var(dst)
+        return InnerRef(table.name, Var(dst))
+
+    def _frame_part(self, base: FrameRef, index: ast.expr) -> Value:
+        if isinstance(index, ast.Slice):
+            start = index.lower.value if isinstance(index.lower, ast.Constant) else 0
+            if isinstance(start, int) and index.upper is None:
+                return FrameRef(base.var, base.offset + start)
+            return ANY
+        if isinstance(index, ast.Constant) and isinstance(index.value, int) and index.value >= 0:
+            return FrameItem(base.var, base.offset + index.value)
+        return ANY
+
+    def _value_Tuple(self, node: ast.Tuple, ctx: Context) -> Value:
+        return TupleRef(tuple(self.value(e, ctx) for e in node.elts))
+
+    def _value_List(self, node: ast.List, ctx: Context) -> Value:
+        parts = [self.value(e, ctx) for e in node.elts]
+        if not parts:
+            return Const(EMPTY)
+        if all(isinstance(p, Const) and isinstance(p.value, Member) for p in parts):
+            return SetRef(tuple(p.value for p in parts if isinstance(p, Const)))
+        return Const(PRESENT)
+
+    _value_Set = _value_List
+
+    def _value_Dict(self, node: ast.Dict, ctx: Context) -> Value:
+        for child in (*node.keys, *node.values):
+            if child is not None:
+                self.value(child, ctx)
+        return Const(PRESENT if node.keys else EMPTY)
+
+    def _value_NamedExpr(self, node: ast.NamedExpr, ctx: Context) -> Value:
+        value = self.value(node.value, ctx)
+        self.bind(node.target.id, value, ctx, node)
+        return ctx.names[node.target.id]
+
+    def bind(self, name: str, value: Value, ctx: Context, node: ast.AST) -> None:
+        """Assign to a local: references are known now, operands live in a run-time local."""
+        if isinstance(value, (Const, Var)):
+            local = f"{name}@{ctx.ident}"
+            self.emit(Op.SET, ctx, node, dst=local, args=(value,))
+            ctx.names[name] = Var(local)
+        else:
+            ctx.names[name] = value
+
+    def _value_IfExp(self, node: ast.IfExp, ctx: Context) -> Value:
+        yes, no, done = Label(), Label(), Label()
+        self.condition(node.test, yes, no, ctx)
+        dst = self.fresh("either")
+        for label, part in ((yes, node.body), (no, node.orelse)):
+            self.place(label)
+            value = self.value(part, ctx)
+            self.emit(Op.SET, ctx, part, dst=dst, args=(self.flat(value),))
+            self.jump(done, ctx, part)
+        self.place(done)
+        return Var(dst)
+
+    def flat(self, value: Value) -> Const | Var:
+        """The operand that stands for any value."""
+        if isinstance(value, InnerRef):
+            return value.value
+        if isinstance(value, (ObjRef, ClassRef, FuncRef)):
+            return Const(PRESENT)
+        return as_operand(value)
+
+    def _value_Compare(self, node: ast.expr, ctx: Context) -> Value:
+        yes, no, done = Label(), Label(), Label()
+        self.condition(node, yes, no, ctx)
+        dst = self.fresh("test")
+        for label, result in ((yes, True), (no, False)):
+            self.place(label)
+            self.emit(Op.SET, ctx, node, dst=dst, args=(Const(result),))
+            self.jump(done, ctx, node)
+        self.place(done)
+        return Var(dst)
+
+    def _value_UnaryOp(self, node: ast.UnaryOp, ctx: Context) -> Value:
+        if isinstance(node.op, ast.Not):
+            return self._value_Compare(node, ctx)
+        self.value(node.operand, ctx)
+        return ANY
+
+    def _value_BoolOp(self, node: ast.BoolOp, ctx: Context) -> Value:
+        """`a or b` as a value: the first operand that decides it."""
+        done, dst = Label(), self.fresh("chain")
+        for part in node.values[:-1]:
+            value = self.flat(self.value(part, ctx))
+            self.emit(Op.SET, ctx, part, dst=dst, args=(value,))
+            ahead = Label()
+            yes, no = (done, ahead) if isinstance(node.op, ast.Or) else (ahead, done)
+            self.branch("true", (Var(dst),), yes, no, ctx, part)
+            self.place(ahead)
+        value = self.flat(self.value(node.values[-1], ctx))
+        self.emit(Op.SET, ctx, node, dst=dst, args=(value,))
+        self.place(done)
+        return Var(dst)
+
+    def _comprehension(self, node: ast.expr, ctx: Context) -> Value:
+        generators: list[ast.comprehension] = node.generators  # type: ignore[attr-defined]
+        for generator in generators:
+            source = self.value(generator.iter, ctx)
+            self.iterate(source, ctx, generator.iter)
+        return ANY
+
+    _value_ListComp = _value_SetComp = _value_DictComp = _value_GeneratorExp = _comprehension
+
+    def iterate(self, source: Value, ctx: Context, node: ast.AST) -> None:
+        """Note that a shared container is walked while others may change it."""
+        if isinstance(source, TableRef):
+            self.emit(Op.ITER, ctx, node, name=source.name)
+        elif isinstance(source, InnerRef):
+            self.emit(Op.ITER, ctx, node, name=source.table, note="inner")
+
+    # -- conditions ------------------------------------------------------------------
+
+    def condition(self, node: ast.expr, yes: Label, no: Label, ctx: Context) -> None:
+        """Branch on a condition."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            self.condition(node.operand, no, yes, ctx)
+        elif isinstance(node, ast.BoolOp):
+            self._chain(node, yes, no, ctx)
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+            self._compare(node, yes, no, ctx)
+        else:
+            value = self.value(node, ctx)
+            self.truth(value, yes, no, ctx, node)
+
+    def _chain(self, node: ast.BoolOp, yes: Label, no: Label, ctx: Context) -> None:
+        for part in node.values[:-1]:
+            ahead = Label()
+            if isinstance(node.op, ast.Or):
+                self.condition(part, yes, ahead, ctx)
+            else:
+                self.condition(part, ahead, no, ctx)
+            self.place(ahead)
+        self.condition(node.values[-1], yes, no, ctx)
+
+    def truth(self, value: Value, yes: Label, no: Label, ctx: Context, node: ast.AST) -> None:
+        """Branch on whether a value is true."""
+        if isinstance(value, InnerRef):
+            value = value.value
+        if isinstance(value, MaybeNone):
+            self.checked.add(value.field)
+        if isinstance(value, (ObjRef, ClassRef, FuncRef)):
+            self.jump(yes, ctx, node)
+        elif isinstance(value, (Const, Var)):
+            self.branch("true", (value,), yes, no, ctx, node)
+        else:
+            self.branch("unknown", (), yes, no, ctx, node)
+
+    def _compare(self, node: ast.Compare, yes: Label, no: Label, ctx: Context) -> None:
+        role = self.protocol.role
+        decided = role.decide(node) if role is not None else None
+        if decided is not None:
+            self.jump(yes if decided else no, ctx, node)
+            return
+        op, right = node.ops[0], node.comparators[0]
+        if isinstance(op, (ast.NotEq, ast.IsNot, ast.NotIn)):
+            yes, no = no, yes
+        if isinstance(op, (ast.In, ast.NotIn)):
+            self._membership(node.left, right, yes, no, ctx, node)
+        elif isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
+            left_value = self.value(node.left, ctx)
+            self._equal(left_value, self.value(right, ctx), yes, no, ctx, node)
+        else:
+            self._order(node, yes, no, ctx)
+
+    def _membership(
+        self, left: ast.expr, right: ast.expr, yes: Label, no: Label, ctx: Context, node: ast.AST
+    ) -> None:
+        item = self.value(left, ctx)
+        container = self.value(right, ctx)
+        if isinstance(container, TupleRef):
+            parts = container.items
+            if all(isinstance(p, Const) for p in parts):
+                container = SetRef(tuple(p.value for p in parts if isinstance(p, Const)))
+        if isinstance(container, TableRef) and not container.view:
+            instr = self.emit(Op.TEST, ctx, node, name=container.name)
+            self.patch(instr, "next", yes)
+            self.patch(instr, "alt", no)
+        elif isinstance(container, SetRef) and isinstance(item, (Const, Var)):
+            args = (item, *(Const(v) for v in container.values))
+            self.branch("in", args, yes, no, ctx, node)
+        elif isinstance(container, SetRef) and isinstance(item, FrameItem):
+            self._frame_in(item, container, yes, no, ctx, node)
+        else:
+            self.branch("unknown", (), yes, no, ctx, node)
+
+    def _frame_in(
+        self, item: FrameItem, among: SetRef, yes: Label, no: Label, ctx: Context, node: ast.AST
+    ) -> None:
+        for literal in among.values:
+            ahead = Label()
+            self._frame_equal(item, literal, yes, ahead, ctx, node)
+            self.place(ahead)
+        self.jump(no, ctx, node)
+
+    def _frame_equal(
+        self, item: FrameItem, literal: object, yes: Label, no: Label, ctx: Context, node: ast.AST
+    ) -> None:
+        if isinstance(literal, Member):
+            literal = literal.value
+        args = (Var(item.var), Const(item.index), Const(literal))
+        self.branch("frame", args, yes, no, ctx, node)
+
+    def _equal(
+        self, left: Value, right: Value, yes: Label, no: Label, ctx: Context, node: ast.AST
+    ) -> None:
+        if isinstance(left, FrameItem) and isinstance(right, Const):
+            self._frame_equal(left, right.value, yes, no, ctx, node)
+            return
+        if isinstance(right, FrameItem) and isinstance(left, Const):
+            self._frame_equal(right, left.value, yes, no, ctx, node)
+            return
+        if isinstance(left, MaybeNone) or isinstance(right, MaybeNone):
+            self.checked |= {v.field for v in (left, right) if isinstance(v, MaybeNone)}
+            self.branch("unknown", (), yes, no, ctx, node)
+            return
+        a, b = self.flat(left), self.flat(right)
+        self.branch("equal", (a, b), yes, no, ctx, node)
+
+    def _order(self, node: ast.Compare, yes: Label, no: Label, ctx: Context) -> None:
+        left = self.flat(self.value(node.left, ctx))
+        right = self.flat(self.value(node.comparators[0], ctx))
+        kinds = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+        self.branch(kinds.get(type(node.ops[0]), "unknown"), (left, right), yes, no, ctx, node)
+

@@ -1,0 +1,108 @@
+"""Which functions can matter to a room, decided by the names they mention.
+
+Inlining everything would make programs of thousands of instructions; a function is only lowered
+if it, or something it calls, touches a tracked name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kvlint.discover.project import ClassInfo, FunctionNode
+from kvlint.programs.names import BLOCKING, HARMLESS, QUIET_NAMES, RECEIVERS, is_foreign
+from kvlint.protocol.facts import terminal_name
+from kvlint.protocol.model import Protocol
+
+MAX_BLOCK_DEPTH = 3
+
+
+class Relevance:
+    """Answers for one protocol; remembers every function it has looked at."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.tracked = (
+            protocol.tables | protocol.queues | protocol.nullable | protocol.fields
+        )
+        self._names: dict[FunctionNode, tuple[set[str], set[str], bool]] = {}
+        self._by_name: dict[str, list[FunctionNode]] = {}
+        for function in self._functions(protocol):
+            self._by_name.setdefault(function.name, []).append(function)
+        self._relevant = self._closure()
+        self._blocking: dict[FunctionNode, bool] = {}
+
+    @staticmethod
+    def _functions(protocol: Protocol) -> Iterator[FunctionNode]:
+        modules = {id(c.module): c.module for c in protocol.classes}
+        for cls in protocol.classes:
+            fact = protocol.facts.get(cls)
+            if fact is not None:
+                yield from (scope.function for scope in fact.scopes)
+        for module in modules.values():
+            yield from module.functions.values()
+
+    def matters(self, function: FunctionNode | ast.Lambda, owner: ClassInfo | None) -> bool:
+        """Whether inlining the function can add a tracked effect."""
+        if isinstance(function, ast.Lambda):
+            return True
+        mentioned, called, special = self._scan(function)
+        if special or mentioned & self.tracked:
+            return True
+        return bool(called & self._relevant)
+
+    def blocks(self, function: FunctionNode | ast.Lambda, owner: ClassInfo | None) -> bool:
+        """Whether the function may wait or transfer."""
+        return not isinstance(function, ast.Lambda) and self._blocks(function, 0)
+
+    def _blocks(self, function: FunctionNode, depth: int) -> bool:
+        if function not in self._blocking:
+            self._blocking[function] = False
+            self._blocking[function] = any(
+                self._call_blocks(node, depth)
+                for node in ast.walk(function)
+                if isinstance(node, ast.Call)
+            )
+        return self._blocking[function]
+
+    def _call_blocks(self, node: ast.Call, depth: int) -> bool:
+        name = terminal_name(node.func) or ""
+        if name in BLOCKING:
+            return isinstance(node.func, ast.Attribute)
+        known = self._by_name.get(name)
+        if known is not None:
+            return depth < MAX_BLOCK_DEPTH and any(self._blocks(f, depth + 1) for f in known)
+        return is_foreign(node) and name not in HARMLESS and name not in QUIET_NAMES
+
+    def _closure(self) -> set[str]:
+        relevant: set[str] = set()
+        changed = True
+        while changed:
+            changed = False
+            for name, functions in self._by_name.items():
+                if name in relevant or name in HARMLESS:
+                    continue
+                for function in functions:
+                    mentioned, called, special = self._scan(function)
+                    if special or mentioned & self.tracked or called & relevant:
+                        relevant.add(name)
+                        changed = True
+                        break
+        return relevant
+
+    def _scan(self, function: FunctionNode) -> tuple[set[str], set[str], bool]:
+        """(attributes mentioned, names called, whether it takes from a queue or a socket)."""
+        if function not in self._names:
+            mentioned: set[str] = set()
+            called: set[str] = set()
+            special = False
+            for node in ast.walk(function):
+                if isinstance(node, ast.Attribute):
+                    mentioned.add(node.attr)
+                elif isinstance(node, ast.Call):
+                    name = terminal_name(node.func)
+                    if name is not None:
+                        called.add(name)
+                        special = special or name in RECEIVERS
+                        special = special or (name == "get" and not node.args)
+            self._names[function] = (mentioned, called, special)
+        return self._names[function]
