@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from kvlint.discover.project import ClassInfo, Module
+from kvlint.discover.project import ClassInfo, ConstantRef, FunctionRef, Module
 from kvlint.programs.builder import Builder, as_operand
 from kvlint.programs.context import Context, Label
 from kvlint.programs.ir import ANY, EMPTY, PRESENT, Const, Op, Var
@@ -83,13 +83,10 @@ class Expressions(Builder):
         target = values.resolve(module, name)
         if isinstance(target, ClassInfo):
             return ClassRef(target)
-        function = getattr(target, "node", target)
-        owner = getattr(target, "module", module)
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return FuncRef(function, owner, None, None, None, function.name)
-        expression = getattr(target, "value", target)
-        if isinstance(expression, ast.expr):
-            return self.static(expression, owner if isinstance(owner, Module) else module)
+        if isinstance(target, FunctionRef):
+            return FuncRef(target.node, target.module, target.owner, None, None, target.node.name)
+        if isinstance(target, ConstantRef):
+            return self.static(target.node, target.module)
         return ANY
 
     def static(self, node: ast.expr, module: Module) -> Value:

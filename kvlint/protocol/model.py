@@ -15,6 +15,7 @@ from kvlint.protocol.values import Values
 
 if TYPE_CHECKING:
     from kvlint.programs.relevance import Relevance
+    from kvlint.tables import Transitions
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Protocol:
     objects: dict[str, ClassInfo] = field(default_factory=dict)
     roots: tuple[ThreadRoot, ...] = ()
     frames: tuple[Frame, ...] = ()
+    transitions: dict[tuple[ClassInfo, str], Transitions | None] = field(default_factory=dict)
     _attribute_classes: dict[tuple[ClassInfo, str], ClassInfo | None] = field(default_factory=dict)
 
     @property

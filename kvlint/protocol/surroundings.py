@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from kvlint.config import ProtocolOverrides
-from kvlint.discover.project import ClassInfo
+from kvlint.discover.project import ClassInfo, ConstantRef
 from kvlint.protocol.facts import (
     ClassFacts,
     Scope,
@@ -319,8 +319,7 @@ def constant_value(node: ast.expr, scope: Scope, values: Values) -> object:
     """A module or class constant of bytes or string type that `node` names."""
     if isinstance(node, ast.Name):
         target = values.resolve(scope.cls.module, node.id)
-        expression = getattr(target, "value", target)
-        return _constant_of(expression)
+        return _constant_of(target.node) if isinstance(target, ConstantRef) else None
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         owners: tuple[ClassInfo, ...] = ()
         if node.value.id in ("self", "cls"):

@@ -1,0 +1,398 @@
+"""Run programs: what one instruction does to its locals and to the shared state.
+
+Everything is over-approximated: an operand that is not known lets a branch go both ways and a
+store of an unknown status gives every member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kvlint.programs.ir import EMPTY, PRESENT, UNKNOWN, Const, Instr, Op, Operand, Program, Var
+from kvlint.protocol.domain import Member, StatusDomain
+from kvlint.protocol.model import Frame
+
+STRANGER = "a frame that nobody in this tree sends"
+DRIVER = "driver"
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all threads see: one room.
+
+    `status` is None while the room is absent. `sides` names the side tables that have it,
+    `fields` the per-request fields of its holder, `locks` (name, owner, depth), `queue` the chunks
+    put and not taken (True for the last), `frames` the messages still to come.
+    """
+
+    status: Member | None = None
+    sides: frozenset[str] = frozenset()
+    fields: tuple[tuple[str, object], ...] = ()
+    locks: tuple[tuple[str, int, int], ...] = ()
+    queue: tuple[bool, ...] = ()
+    frames: frozenset[object] = frozenset()
+
+    def having(
+        self,
+        *,
+        status: object = ...,
+        sides: frozenset[str] | None = None,
+        fields: tuple[tuple[str, object], ...] | None = None,
+        locks: tuple[tuple[str, int, int], ...] | None = None,
+        queue: tuple[bool, ...] | None = None,
+        frames: frozenset[object] | None = None,
+    ) -> Shared:
+        """A copy with parts replaced."""
+        return Shared(
+            self.status if status is ... else status,  # type: ignore[arg-type]
+            self.sides if sides is None else sides,
+            self.fields if fields is None else fields,
+            self.locks if locks is None else locks,
+            self.queue if queue is None else queue,
+            self.frames if frames is None else frames,
+        )
+
+    def field(self, name: str) -> object:
+        """The value of a per-request field; unknown until something is written."""
+        for key, value in self.fields:
+            if key == name:
+                return value
+        return UNKNOWN
+
+
+Env = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One successor: where the thread goes on, its locals, and the shared state after."""
+
+    pc: int
+    env: Env
+    shared: Shared
+
+
+class Machine:
+    """The semantics of one program for one thread."""
+
+    def __init__(
+        self,
+        program: Program,
+        domain: StatusDomain,
+        status_table: str,
+        tracked: frozenset[str],
+        thread: int = 1,
+    ) -> None:
+        self.program = program
+        self.code = program.code
+        self.domain = domain
+        self.status_table = status_table
+        self.tracked = tracked
+        self.thread = thread
+        names = sorted({v for i in self.code for v in _variables(i)})
+        self.slots = {name: i for i, name in enumerate(names)}
+        self.live = self._liveness()
+
+    def initial(self) -> Env:
+        """Locals before the first instruction."""
+        return (None,) * len(self.slots)
+
+    def _liveness(self) -> list[frozenset[int]]:
+        """Per instruction, the locals that it or a later one may read (backward fixpoint)."""
+        live: list[frozenset[int]] = [frozenset()] * len(self.code)
+        before: dict[int, list[int]] = {}
+        for pc, instr in enumerate(self.code):
+            for successor in instr.successors():
+                before.setdefault(successor, []).append(pc)
+        todo = list(range(len(self.code)))
+        while todo:
+            pc = todo.pop()
+            instr = self.code[pc]
+            needed: set[int] = set()
+            for successor in instr.successors():
+                needed |= live[successor]
+            if instr.dst is not None:
+                needed.discard(self.slots[instr.dst])
+            needed |= {self.slots[a.name] for a in instr.args if isinstance(a, Var)}
+            if frozenset(needed) != live[pc]:
+                live[pc] = frozenset(needed)
+                todo.extend(before.get(pc, ()))
+        return live
+
+    # -- one step --------------------------------------------------------------------
+
+    def steps(self, pc: int, env: Env, shared: Shared, feed: bool | None = None) -> list[Step]:
+        """Every successor; empty if the instruction is blocked or the program is over.
+
+        `feed` says whether a chunk that a feeder puts is the last one.
+        """
+        instr = self.code[pc]
+        return [
+            Step(to, self._trim(to, after), state)
+            for to, after, state in self._execute(instr, env, shared, feed)
+        ]
+
+    def _trim(self, pc: int, env: Env) -> Env:
+        live = self.live[pc]
+        return tuple(v if i in live else None for i, v in enumerate(env))
+
+    def get(self, operand: Operand, env: Env) -> object:
+        """The value of an operand."""
+        return operand.value if isinstance(operand, Const) else env[self.slots[operand.name]]
+
+    def put(self, instr: Instr, env: Env, value: object) -> Env:
+        """Locals with the destination of `instr` set."""
+        if instr.dst is None:
+            return env
+        slot = self.slots[instr.dst]
+        return (*env[:slot], value, *env[slot + 1 :])
+
+    def _execute(
+        self, instr: Instr, env: Env, shared: Shared, feed: bool | None
+    ) -> Iterator[tuple[int, Env, Shared]]:
+        op = instr.op
+        if op is Op.BRANCH:
+            for truth in _both(self.decide(instr, env)):
+                yield instr.next if truth else instr.alt, env, shared
+        elif op is Op.SET:
+            yield instr.next, self.put(instr, env, self.get(instr.args[0], env)), shared
+        elif op in (Op.MAX, Op.MIN):
+            value = self._extreme(instr, env)
+            yield instr.next, self.put(instr, env, value), shared
+        elif op is Op.CHOICE:
+            yield instr.next, env, shared
+            for target in instr.targets:
+                yield target, env, shared
+        elif op in _TABLE_OPS:
+            yield from self._table(instr, env, shared)
+        elif op in (Op.LOCK, Op.UNLOCK):
+            yield from self._lock(instr, env, shared)
+        elif op in (Op.TAKE, Op.PUT, Op.RECV, Op.CHUNK_FIELD):
+            yield from self._queue(instr, env, shared, feed)
+        elif op is Op.FIELD_LOAD:
+            yield instr.next, self.put(instr, env, shared.field(instr.name)), shared
+        elif op is Op.FIELD_STORE:
+            value = self.get(instr.args[0], env)
+            others = tuple(f for f in shared.fields if f[0] != instr.name)
+            fields = tuple(sorted((*others, (instr.name, value)), key=lambda f: f[0]))
+            yield instr.next, env, shared.having(fields=fields)
+        elif op not in (Op.DEAD, Op.END):
+            yield instr.next, env, shared
+
+    def _extreme(self, instr: Instr, env: Env) -> object:
+        values = [self.get(a, env) for a in instr.args]
+        if not all(isinstance(v, Member) for v in values):
+            return UNKNOWN
+        members = [v for v in values if isinstance(v, Member)]
+        pick = max if instr.op is Op.MAX else min
+        return pick(members, key=lambda m: m.value)
+
+    # -- tables ----------------------------------------------------------------------
+
+    def _table(
+        self, instr: Instr, env: Env, shared: Shared
+    ) -> Iterator[tuple[int, Env, Shared]]:
+        if instr.op is Op.ITER or instr.note == "inner":
+            yield instr.next, env, shared
+        elif instr.name not in self.tracked:
+            yield from self._untracked(instr, env, shared)
+        elif instr.op is Op.TEST:
+            yield (instr.next if self._has(instr, shared) else instr.alt), env, shared
+        elif instr.op in (Op.LOAD, Op.POP):
+            yield from self._read(instr, env, shared)
+        elif instr.op is Op.STORE:
+            for state in self._written(instr, self.get(instr.args[0], env), shared):
+                yield instr.next, env, state
+        else:
+            yield from self._setdefault(instr, env, shared)
+
+    def _untracked(
+        self, instr: Instr, env: Env, shared: Shared
+    ) -> Iterator[tuple[int, Env, Shared]]:
+        after = self.put(instr, env, UNKNOWN)
+        yield instr.next, after, shared
+        if instr.op is Op.TEST:
+            yield instr.alt, after, shared
+
+    def _has(self, instr: Instr, shared: Shared) -> bool:
+        if instr.name == self.status_table:
+            return shared.status is not None
+        return instr.name in shared.sides
+
+    def _read(
+        self, instr: Instr, env: Env, shared: Shared
+    ) -> Iterator[tuple[int, Env, Shared]]:
+        if not self._has(instr, shared):
+            if instr.alt >= 0:
+                yield instr.alt, env, shared
+            else:
+                default = self.get(instr.args[0], env) if instr.args else None
+                yield instr.next, self.put(instr, env, default), shared
+            return
+        is_status = instr.name == self.status_table
+        value: object = shared.status if is_status else PRESENT
+        if instr.op is Op.POP:
+            if is_status:
+                shared = shared.having(status=None)
+            else:
+                shared = shared.having(sides=shared.sides - {instr.name})
+        yield instr.next, self.put(instr, env, value), shared
+
+    def _written(self, instr: Instr, value: object, shared: Shared) -> Iterator[Shared]:
+        if instr.name != self.status_table:
+            yield shared.having(sides=shared.sides | {instr.name})
+        elif isinstance(value, Member):
+            yield shared.having(status=value)
+        else:
+            known = self.domain.of_value(value)
+            members: Iterable[Member] = (known,) if known else self.domain.members
+            for member in members:
+                yield shared.having(status=member)
+
+    def _setdefault(
+        self, instr: Instr, env: Env, shared: Shared
+    ) -> Iterator[tuple[int, Env, Shared]]:
+        states: Iterable[Shared] = (shared,)
+        if not self._has(instr, shared):
+            states = self._written(instr, self.get(instr.args[0], env), shared)
+        for state in states:
+            value: object = state.status if instr.name == self.status_table else PRESENT
+            yield instr.next, self.put(instr, env, value), state
+
+    # -- locks, queues, messages -----------------------------------------------------
+
+    def _lock(
+        self, instr: Instr, env: Env, shared: Shared
+    ) -> Iterator[tuple[int, Env, Shared]]:
+        held = next((k for k in shared.locks if k[0] == instr.name), None)
+        others = tuple(k for k in shared.locks if k is not held)
+        if instr.op is Op.LOCK:
+            if held is not None and held[1] != self.thread:
+                return
+            depth = held[2] + 1 if held else 1
+            locks = tuple(sorted((*others, (instr.name, self.thread, depth))))
+        else:
+            depth = held[2] - 1 if held else 0
+            kept = ((instr.name, self.thread, depth),) if depth > 0 else ()
+            locks = tuple(sorted((*others, *kept)))
+        yield instr.next, env, shared.having(locks=locks)
+
+    def _queue(
+        self, instr: Instr, env: Env, shared: Shared, feed: bool | None
+    ) -> Iterator[tuple[int, Env, Shared]]:
+        if instr.op is Op.TAKE:
+            if shared.queue:
+                after = self.put(instr, env, shared.queue[0])
+                yield instr.next, after, shared.having(queue=shared.queue[1:])
+        elif instr.op is Op.PUT:
+            chunk = self.get(instr.args[0], env)
+            if not isinstance(chunk, bool):
+                chunk = bool(feed)
+            yield instr.next, env, shared.having(queue=(*shared.queue, chunk))
+        elif instr.op is Op.CHUNK_FIELD:
+            chunk = self.get(instr.args[0], env)
+            value = chunk if isinstance(chunk, bool) else UNKNOWN
+            yield instr.next, self.put(instr, env, value), shared
+        else:
+            for frame in sorted(shared.frames, key=str):
+                after = self.put(instr, env, frame)
+                yield instr.next, after, shared.having(frames=shared.frames - {frame})
+
+    # -- conditions ------------------------------------------------------------------
+
+    def decide(self, instr: Instr, env: Env) -> bool | None:
+        """What a branch condition is worth; None if it cannot be told."""
+        values = [self.get(a, env) for a in instr.args]
+        kind = instr.cond
+        if kind == "true":
+            return truth(values[0])
+        if kind == "equal":
+            return same(values[0], values[1])
+        if kind == "in":
+            answers = [same(values[0], v) for v in values[1:]]
+            return True if True in answers else None if None in answers else False
+        if kind == "nonempty":
+            return {PRESENT: True, EMPTY: False, None: False}.get(_key(values[0]))
+        if kind == "frame":
+            return frame_matches(values[0], values[1], values[2])
+        if kind in ("<", "<=", ">", ">="):
+            return _ordered(kind, values[0], values[1])
+        return None
+
+
+_TABLE_OPS = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT, Op.ITER})
+
+
+def _variables(instr: Instr) -> Iterator[str]:
+    if instr.dst is not None:
+        yield instr.dst
+    for arg in instr.args:
+        if isinstance(arg, Var):
+            yield arg.name
+
+
+def _both(answer: bool | None) -> tuple[bool, ...]:
+    return (True, False) if answer is None else (answer,)
+
+
+def _key(value: object) -> object:
+    return value if value in (PRESENT, EMPTY, None) else UNKNOWN
+
+
+def truth(value: object) -> bool | None:
+    """Whether a value counts as true; None if that is not known."""
+    if value is UNKNOWN:
+        return None
+    if value is PRESENT:
+        return True
+    if value is EMPTY or value is None:
+        return False
+    if isinstance(value, Member):
+        return bool(value.value)
+    return bool(value)
+
+
+def same(a: object, b: object) -> bool | None:
+    """Whether two values are equal; None if that is not known."""
+    if UNKNOWN in (a, b):
+        return None
+    if a is None or b is None:
+        return a is b
+    if isinstance(a, Member) and isinstance(b, Member):
+        return a == b
+    for left, right in ((a, b), (b, a)):
+        if isinstance(left, Member):
+            if isinstance(right, (int, str)) and not isinstance(right, bool):
+                return left.value == right
+            return None if right in (PRESENT, EMPTY) else False
+    if PRESENT in (a, b) or EMPTY in (a, b):
+        return None
+    return a == b
+
+
+def _ordered(kind: str, a: object, b: object) -> bool | None:
+    if not isinstance(a, Member) or not isinstance(b, Member):
+        return None
+    if not isinstance(a.value, int) or not isinstance(b.value, int):
+        return None
+    x, y = a.value, b.value
+    return {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[kind]
+
+
+def frame_matches(frame: object, index: object, literal: object) -> bool | None:
+    """Whether part `index` of a message equals a literal; text and bytes compare alike."""
+    if not isinstance(index, int):
+        return None
+    if frame == STRANGER:
+        return False if index == 0 else None
+    if isinstance(frame, str):  # a tag of a loop whose peer is not in the tree
+        return _bytes(frame) == _bytes(literal) if index == 0 else None
+    if not isinstance(frame, Frame) or index >= len(frame.parts):
+        return None
+    part = frame.parts[index]
+    return None if part is None else _bytes(part) == _bytes(literal)
+
+
+def _bytes(value: object) -> object:
+    return value.encode() if isinstance(value, str) else value
