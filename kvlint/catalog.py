@@ -8,9 +8,9 @@ its text is wanted and a rule module is never imported here.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from typing import NamedTuple
 
 from kvlint.errors import UsageError
 from kvlint.hints import did_you_mean
@@ -19,8 +19,7 @@ ALL = "ALL"
 UNREADABLE_FILE = "KV901"
 
 
-@dataclass(frozen=True, order=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule, as its file names tell it."""
 
     id: str

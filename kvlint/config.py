@@ -1,24 +1,25 @@
-"""Settings of a run: `[tool.kvlint]` of the nearest pyproject.toml, beaten by the command line."""
+"""Settings of a run: `[tool.kvlint]` of the nearest pyproject.toml, beaten by the command line.
+
+Every run pays for the imports of this module: named tuples, because `dataclasses` alone costs as
+much as starting Python does.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from kvlint.catalog import check_selectors
 from kvlint.errors import UsageError
-from kvlint.findings import SEVERITIES
 from kvlint.hints import did_you_mean, one_line
 
 FILE_NAME = "pyproject.toml"
 OUTPUT_FORMATS = ("full", "concise", "json")
+SEVERITIES = ("error", "warning", "note")  # those of kvlint.findings, without its imports
 
 
-@dataclass(frozen=True)
-class ProtocolOverrides:
+class ProtocolOverrides(NamedTuple):
     """Names that replace what the analysis would find by itself; empty means: find it."""
 
     status_enum: str | None = None
@@ -32,8 +33,7 @@ class ProtocolOverrides:
     entry_points: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """Everything that decides what one run reports.
 
     `output_format` None leaves the choice to where the output goes. `source` is the file that the
@@ -48,7 +48,7 @@ class Settings:
     fail_on: str = "warning"
     show_latent: bool = False
     output_format: str | None = None
-    protocol: ProtocolOverrides = field(default_factory=ProtocolOverrides)
+    protocol: ProtocolOverrides = ProtocolOverrides()
     source: str | None = None
     root: str | None = None
 
@@ -69,7 +69,7 @@ def load_settings(
         settings = _from_file(config_file, must_have_section=True) or settings
     elif not isolated:
         settings = _nearest(start) or settings
-    return replace(settings, **(overrides or {}))
+    return settings._replace(**(overrides or {}))
 
 
 def _nearest(start: str) -> Settings | None:
@@ -125,6 +125,8 @@ def _section(raw: bytes, shown: str) -> dict[str, Any] | None:
 def _settings(section: dict[str, Any], shown: str) -> Settings:
     where = f"{shown}: tool.kvlint"
     values = _values(section, _KEYS, where)
+    from kvlint.catalog import check_selectors
+
     for key in ("select", "ignore"):
         check_selectors(values.get(key, ()), f"{where}.{key}")
     for pattern, selectors in values.get("per_file_ignores", ()):
@@ -138,7 +140,7 @@ def _rooted(settings: Settings, root: str) -> Settings:
         _display(os.path.join(root, pattern)) if "/" in pattern else pattern
         for pattern in settings.exclude
     )
-    return replace(settings, exclude=exclude, root=root)
+    return settings._replace(exclude=exclude, root=root)
 
 
 def _values(section: dict[str, Any], readers: Mapping[str, Reader], where: str) -> dict[str, Any]:
@@ -236,6 +238,6 @@ _KEYS: dict[str, Reader] = {
     "protocol": _protocol,
 }
 _PROTOCOL_KEYS: dict[str, Reader] = {
-    item.name.replace("_", "-"): _string if item.default is None else _strings
-    for item in fields(ProtocolOverrides)
+    name.replace("_", "-"): _string if default is None else _strings
+    for name, default in ProtocolOverrides()._asdict().items()
 }

@@ -1,9 +1,14 @@
-"""`kvlint check`: analyse, select, report."""
+"""`kvlint check`: analyse, select, report.
+
+A run over files that are no backend has to be about as quick as starting Python: what only some
+runs need is imported where it is needed.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -16,16 +21,16 @@ from kvlint.cli.inputs import (
     texts_of,
 )
 from kvlint.cli.options import Parser, add_common, add_verbose, choice
-from kvlint.cli.settings_text import settings_text
+from kvlint.cli.quick import all_unrelated
 from kvlint.cli.streams import is_terminal, out, style_for, warn
-from kvlint.config import OUTPUT_FORMATS, Settings
-from kvlint.findings import SEVERITIES, Report
+from kvlint.config import OUTPUT_FORMATS, SEVERITIES, Settings
 from kvlint.report import summary
 from kvlint.report.style import Style
-from kvlint.selection import Selected, fails, select
 
 if TYPE_CHECKING:
     from kvlint.discover.project import Project
+    from kvlint.findings import Finding, Report, Searched
+    from kvlint.selection import Selected
 
 
 def add_options(parser: Parser) -> None:
@@ -62,39 +67,58 @@ def run(args: argparse.Namespace) -> int:
     paths = paths_of(args)
     settings = settings_of(args, paths[0])
     if args.show_settings:
+        from kvlint.cli.settings_text import settings_text
+
         out(settings_text(settings))
         return 0
+    form = settings.output_format or ("full" if is_terminal(sys.stdout) else "concise")
+    style = style_for(args.color, ascii_only=args.ascii)
+    if form != "json" and all_unrelated(paths):
+        out(summary.summary((), (), 0, style))
+        _statistics(args, (), (), len(paths), start)
+        return 0
+    return _whole_run(args, paths, settings, form, style, start)
+
+
+def _whole_run(
+    args: argparse.Namespace,
+    paths: list[str],
+    settings: Settings,
+    form: str,
+    style: Style,
+    start: float,
+) -> int:
+    from kvlint.selection import fails, select
+
     project = load(paths, settings)
     report = _analysed(project, settings)
     selected = select(report.findings, settings)
-    style = style_for(args.color, ascii_only=args.ascii)
-    out(_rendered(report, selected, settings, style, texts_of(project)))
+    out(_rendered(report, selected, form, style, texts_of(project)))
     warn(summary.gaps(report.gaps, args.verbose))
-    if args.statistics:
-        seconds = perf_counter() - start
-        warn(summary.statistics(report, selected.shown, project.files, seconds))
+    _statistics(args, report.searched, selected.shown, project.files, start)
     return 1 if fails(selected.shown, settings.fail_on) else 0
 
 
 def _analysed(project: Project, settings: Settings) -> Report:
     if not (project.modules or project.problems or project.gaps):
-        return Report()  # the usual run of a hook: no backend, and no need to import the engine
+        from kvlint.findings import Report
+
+        return Report()
     from kvlint.analysis import analyse
 
     return analyse(project, settings)
 
 
 def _rendered(
-    report: Report, selected: Selected, settings: Settings, style: Style, texts: dict[str, str]
+    report: Report, selected: Selected, form: str, style: Style, texts: dict[str, str]
 ) -> str:
     """The report in the format asked for; only that format's module is imported."""
-    chosen = settings.output_format or ("full" if is_terminal(sys.stdout) else "concise")
-    if chosen == "json":
+    if form == "json":
         from kvlint.report import json
 
         return json.render(report, selected.shown)
-    end = summary.summary(report, selected.shown, selected.hidden, style)
-    if chosen == "concise":
+    end = summary.summary(report.searched, selected.shown, selected.hidden, style)
+    if form == "concise":
         from kvlint.report import concise
 
         return concise.render(selected.shown, style) + end
@@ -102,3 +126,14 @@ def _rendered(
     from kvlint.report.source import Sources
 
     return full.render(selected.shown, Sources(texts), style) + end
+
+
+def _statistics(
+    args: argparse.Namespace,
+    searched: Sequence[Searched],
+    shown: Sequence[Finding],
+    files: int,
+    start: float,
+) -> None:
+    if args.statistics:
+        warn(summary.statistics(searched, shown, files, perf_counter() - start))

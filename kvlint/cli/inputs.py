@@ -6,7 +6,6 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from kvlint.catalog import check_selectors
 from kvlint.cli.options import Parser, flattened, words
 from kvlint.config import Settings, load_settings
 from kvlint.errors import UsageError
@@ -99,15 +98,22 @@ def _overrides(args: argparse.Namespace) -> dict[str, Any]:
     given: dict[str, Any] = {"exclude": flattened(args.exclude)}
     for option in ("select", "ignore"):
         selectors = flattened(getattr(args, option, None))
-        check_selectors(selectors or (), f"--{option}")
+        _check(selectors or (), f"--{option}")
         given[option] = selectors
     for _, selectors in getattr(args, "per_file_ignores", None) or ():
-        check_selectors(selectors, "--per-file-ignores")
+        _check(selectors, "--per-file-ignores")
     for option in ("per_file_ignores", "fail_on", "output_format"):
         value = getattr(args, option, None)
         given[option] = tuple(value) if isinstance(value, list) else value
     given["show_latent"] = getattr(args, "show_latent", False) or None
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _check(selectors: tuple[str, ...], option: str) -> None:
+    if selectors:
+        from kvlint.catalog import check_selectors
+
+        check_selectors(selectors, option)
 
 
 def _per_file(text: str) -> tuple[str, tuple[str, ...]]:

@@ -78,7 +78,6 @@ def _top_level() -> Parser:
         description="Find, explain and fix the races that leave a KV-transfer request without a\n"
         "terminal status.",
         epilog=f"commands:\n{commands}\n\nkvlint COMMAND --help shows the options of one command",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=VERSION, help="show the version")
     return parser

@@ -7,12 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from kvlint import __version__
+from kvlint.cli.streams import stdout_width
 from kvlint.config import wrong_choice
 from kvlint.errors import UsageError
 from kvlint.hints import did_you_mean
+from kvlint.report.style import DEFAULT_WIDTH
 
 VERSION = f"kvlint {__version__}"
 COLOURS = ("auto", "always", "never")
+
+
+class HelpText(argparse.RawDescriptionHelpFormatter):
+    """Help in the width of the other output.
+
+    Left to itself argparse imports shutil for the width, at every option it is given.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=min(stdout_width(), DEFAULT_WIDTH) - 2)
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,7 +32,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **kwargs: Any) -> None:
         self._known_options: list[str] = []
-        super().__init__(allow_abbrev=False, **kwargs)
+        super().__init__(allow_abbrev=False, formatter_class=HelpText, **kwargs)
 
     def add_argument(self, *names: str, **kwargs: Any) -> argparse.Action:
         """Remember the option strings for suggestions."""

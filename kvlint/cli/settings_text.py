@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any
 
-from kvlint.config import ProtocolOverrides, Settings
+from kvlint.config import Settings
 
 
 def settings_text(settings: Settings) -> str:
@@ -30,14 +29,11 @@ def _lines(settings: Settings) -> Iterator[str]:
         yield f"{_value(pattern)} = {_value(selectors)}"
     yield ""
     yield "[tool.kvlint.protocol]"
-    for item in fields(ProtocolOverrides):
-        value = getattr(settings.protocol, item.name)
-        found = value is None or value == ()
-        yield (
-            f"# {_key(item.name)}: found in the code"
-            if found
-            else (f"{_key(item.name)} = {_value(value)}")
-        )
+    for name, value in settings.protocol._asdict().items():
+        if value:
+            yield f"{_key(name)} = {_value(value)}"
+        else:
+            yield f"# {_key(name)}: found in the code"
 
 
 def _key(name: str) -> str:

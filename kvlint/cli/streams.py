@@ -55,7 +55,7 @@ def close_quietly() -> None:
 def style_for(color: str, *, ascii_only: bool = False) -> Style:
     """What stdout can show: `color` is auto, always or never."""
     stream = sys.stdout
-    return Style(_colours(color, stream), not ascii_only and _takes_unicode(stream), _width(stream))
+    return Style(_colours(color, stream), not ascii_only and _takes_unicode(stream), stdout_width())
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -64,6 +64,18 @@ def is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:  # closed
         return False
+
+
+def stdout_width() -> int:
+    """COLUMNS, else the terminal's width, else a fixed one so that files come out alike."""
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return max(int(wanted), MIN_WIDTH)
+    if is_terminal(sys.stdout):
+        with suppress(OSError, ValueError, AttributeError):
+            columns = os.get_terminal_size(sys.stdout.fileno()).columns
+            return max(columns or DEFAULT_WIDTH, MIN_WIDTH)
+    return DEFAULT_WIDTH
 
 
 def _colours(color: str, stream: TextIO | None) -> bool:
@@ -83,18 +95,6 @@ def _takes_unicode(stream: TextIO | None) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def _width(stream: TextIO | None) -> int:
-    """COLUMNS, else the terminal's width, else a fixed one so that files come out alike."""
-    wanted = os.environ.get("COLUMNS", "")
-    if wanted.isdigit() and int(wanted) > 0:
-        return max(int(wanted), MIN_WIDTH)
-    if is_terminal(stream):
-        with suppress(OSError, ValueError, AttributeError):
-            assert stream is not None
-            return max(os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH, MIN_WIDTH)
-    return DEFAULT_WIDTH
 
 
 def _point_at_nothing() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kvlint.hints import one_line
 
@@ -29,8 +29,7 @@ DEFAULT_WIDTH = 100
 MIN_WIDTH = 20
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """What the output may contain."""
 
     colour: bool = False

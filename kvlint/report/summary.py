@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from kvlint.findings import SEVERITIES, Finding, Gap, Report, Searched
+from kvlint.config import SEVERITIES
 from kvlint.hints import one_line
 from kvlint.report.style import Style, plural
+
+if TYPE_CHECKING:
+    from kvlint.findings import Finding, Gap, Searched
 
 NO_SEARCH = "no interleaving search was made: the verdicts rest on path analysis alone"
 NO_CLASS = "no KV-transfer backend was found in the files that were read"
 
 
-def summary(report: Report, shown: Sequence[Finding], hidden: int, style: Style) -> str:
+def summary(
+    searched: Sequence[Searched], shown: Sequence[Finding], hidden: int, style: Style
+) -> str:
     """What a reader needs in order to judge the list above it, or its absence."""
     parts = [_counts(shown, style)]
     if hidden:
         parts.append(f"{plural(hidden, 'latent note')} hidden (--show-latent)")
-    parts.append(f"{plural(len(report.searched), 'class')} analysed")
-    return "".join(line + "\n" for line in ("; ".join(parts), *_reach(report.searched)))
+    parts.append(f"{plural(len(searched), 'class')} analysed")
+    return "".join(line + "\n" for line in ("; ".join(parts), *_reach(searched)))
 
 
 def _counts(findings: Sequence[Finding], style: Style) -> str:
@@ -68,12 +74,14 @@ def _gap(gap: Gap) -> str:
     return one_line(f"{place}: {gap.message}")
 
 
-def statistics(report: Report, shown: Sequence[Finding], files: int, seconds: float) -> str:
+def statistics(
+    searched: Sequence[Searched], shown: Sequence[Finding], files: int, seconds: float
+) -> str:
     """Findings by rule, what each class's threads are, and the time it took."""
     by_rule = Counter((finding.rule, finding.name) for finding in shown)
     wide = max((len(name) for _, name in by_rule), default=0)
     lines = [f"{rule} {name:{wide}} {by_rule[rule, name]:>5}" for rule, name in sorted(by_rule)]
-    lines += [_class_line(one) for one in report.searched]
+    lines += [_class_line(one) for one in searched]
     lines.append(f"read {plural(files, 'file')} in {seconds:.2f} s")
     return "".join(line + "\n" for line in lines)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import kvlint
+from kvlint.cli.quick import all_unrelated
 from kvlint.findings import Report, Searched, Span
 from tests.conftest import Snapshot
 from tests.report import samples
@@ -220,3 +224,41 @@ def test_engine_gets_the_settings(run: Run, engine: Engine) -> None:
 def test_input_errors_of_discovery_are_one_line(run: Run) -> None:
     result = run("check", "no/such/path")
     assert result == (2, "", "kvlint: error: no such file or folder: no/such/path\n")
+
+
+def test_unrelated_files_need_no_discovery(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    (tmp_path / "b.py").write_text("y = 2\n")
+    slow = run("check", ".")
+    monkeypatch.setattr("kvlint.discover.project.load_project", None)
+    quick = run("check", "a.py", "b.py", "--statistics")
+    assert (quick.code, quick.out) == (slow.code, slow.out)
+    assert quick.err.startswith("read 2 files in ")
+
+
+@pytest.mark.parametrize("text", [b"class KVPoll: ...\nroom = Thread()\n", b"#" * (2 << 20)])
+def test_the_shortcut_leaves_doubt_to_discovery(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(text)
+    assert not all_unrelated(["a.py"])
+    assert not all_unrelated(["."])
+    assert not all_unrelated(["missing.py"])
+    assert not all_unrelated(["a\0.py"])
+
+
+def test_an_unrelated_run_imports_nothing_heavy(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    script = (
+        "import sys; from kvlint.cli import main; main(['check', 'a.py']);"
+        "print(sorted({'dataclasses', 'inspect', 'ast', 'json', 'shutil', 'difflib', 'pathspec'}"
+        " & set(sys.modules)))"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-S", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(Path(kvlint.__file__).parent.parent)},
+    )
+    assert shown.stdout.splitlines()[-1] == "[]"

@@ -214,3 +214,9 @@ def test_selectors_are_checked_before_anything_is_read() -> None:
     write('[tool.kvlint.per-file-ignores]\n"a.py" = ["KV7"]\n')
     with pytest.raises(UsageError, match="KV7"):
         load_settings(".")
+
+
+def test_severities_are_those_of_the_findings() -> None:
+    from kvlint import config, findings
+
+    assert config.SEVERITIES == findings.SEVERITIES
