@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kvlint.discover import prefilter as gate
 from kvlint.discover.loader import Loader
 from kvlint.discover.project import Project
-from kvlint.discover.source import SourceError, read_bytes
+from kvlint.discover.source import SourceError, check, read_bytes
 from kvlint.discover.walk import Walk, display_path
 from kvlint.findings import Gap
 
@@ -46,14 +46,43 @@ def load(
 
 
 def _read(walk: Walk, loader: Loader, prefilter: bool) -> None:
+    heirs: dict[bytes, list[str]] = {}
     for path in walk.files:
         try:
             data = read_bytes(path)
             if not prefilter or gate.may_take_part(data):
                 loader.add(path, data)
+                continue
+            for base in gate.base_names(data):
+                heirs.setdefault(base, []).append(path)
+            if path in walk.explicit:
+                check(data, path)
         except SourceError as error:
-            shown = display_path(path, walk.cwd)
-            loader.project.problems.append(Gap(shown, error.line, error.message))
+            _report(loader, path, error)
+    if loader.project.modules:
+        _add_heirs(loader, heirs)
+
+
+def _add_heirs(loader: Loader, heirs: dict[bytes, list[str]]) -> None:
+    """Take the files whose classes inherit, by name and by import, from one already taken."""
+    taken: set[str] = set()
+    waiting = list(loader.project.modules.values())
+    while waiting:
+        module = waiting.pop()
+        for name in module.classes:
+            for path in heirs.get(name.encode(), ()):
+                if path in taken:
+                    continue
+                taken.add(path)
+                try:
+                    waiting.append(loader.add(path, read_bytes(path)))
+                except SourceError as error:
+                    _report(loader, path, error)
+
+
+def _report(loader: Loader, path: str, error: SourceError) -> None:
+    shown = display_path(path, loader.cwd)
+    loader.project.problems.append(Gap(shown, error.line, error.message))
 
 
 def _roots(walk: Walk, cwd: str) -> list[str]:

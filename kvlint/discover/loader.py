@@ -35,10 +35,12 @@ class Loader:
         self._outside: dict[str, str | None] = {}
         self._linking: set[ClassInfo] = set()
 
-    def add(self, path: str, data: bytes) -> None:
+    def add(self, path: str, data: bytes) -> Module:
         """Take a file that the run is about; raises `SourceError` if it cannot be parsed."""
         self._by_path[path] = None
-        self._by_path[path] = self._parse(path, data, linted=True)
+        module = self._parse(path, data, linted=True)
+        self._by_path[path] = module
+        return module
 
     def module_at(self, path: str) -> Module | None:
         """The module of a file that another one needs."""

@@ -95,3 +95,8 @@ def parse(source: str, path: str) -> ast.Module:
             raise SourceError(f"cannot parse this file: {error}") from None
         except (RecursionError, MemoryError):
             raise SourceError("cannot parse this file: it is nested too deeply") from None
+
+
+def check(data: bytes, path: str) -> None:
+    """Raise `SourceError` for a file that is no Python, and forget it otherwise."""
+    parse(decode(data), path)
