@@ -45,6 +45,7 @@ class Builder:
         self.results: dict[str, Value] = {}
         self.tuples: set[str] = set()
         self.checked: set[str] = set()
+        self.awaiting = False
 
     def lower_block(self, body: list[ast.stmt], ctx: Context) -> None:
         """Lower statements; the syntax half of the class provides it."""

@@ -14,6 +14,7 @@ from kvlint.programs.names import (
     RECEIVERS,
     SEQUENCE_MAKERS,
     is_foreign,
+    is_queue_call,
 )
 from kvlint.programs.ir import ANY, EMPTY, PRESENT, Const, Op, Var
 from kvlint.programs.refs import (
@@ -119,11 +120,11 @@ class Calls(Expressions):
         if isinstance(base, (FrameRef, FrameItem)):
             self._arguments(node, ctx)
             return base if name in ("decode", "encode") else ANY
-        if isinstance(base, QueueRef) or _is_queue_call(node, name):
+        if isinstance(base, QueueRef) or (is_queue_call(node, name) and self._local(func.value, ctx)):
             queued = self._queue_method(base, name, node, ctx)
             if queued is not None:
                 return queued
-        if name in RECEIVERS:
+        if name in RECEIVERS and not node.args:
             return self._receive(node, ctx)
         target = self.attribute(base, name, ctx, func)
         if not isinstance(target, FuncRef) and not isinstance(base, (ObjRef, ClassRef)):
@@ -220,6 +221,14 @@ class Calls(Expressions):
             self.emit(Op.WINDOW, ctx, node, note="wait")
         return Const(True)
 
+    @staticmethod
+    def _local(node: ast.expr, ctx: Context) -> bool:
+        """A parameter or local, or something called a queue."""
+        name = terminal_name(node) or ""
+        if isinstance(node, ast.Name):
+            return ctx.lookup(name) is not None
+        return "queue" in name.lower()
+
     def _queue_method(
         self, base: Value, name: str, node: ast.Call, ctx: Context
     ) -> Value | None:
@@ -269,6 +278,8 @@ class Calls(Expressions):
         handed = any(isinstance(a, (TableRef, QueueRef, FrameRef)) for a in args)
         if not handed and not self.protocol.relevance.matters(function, ref.owner):
             return self._skip(ref, ctx, node)
+        if isinstance(function, ast.AsyncFunctionDef) and not self.awaiting:
+            return ANY  # a coroutine that something else will run
         if function in ctx.nodes:
             return self._skip(ref, ctx, node)
         if len(ctx.nodes) >= MAX_INLINE_DEPTH:
@@ -349,15 +360,6 @@ class Calls(Expressions):
             self.emit(Op.WINDOW, ctx, node, note=name or "call")
         self.may_raise(ctx, node)
         return ANY
-
-
-def _is_queue_call(node: ast.Call, name: str) -> bool:
-    """`x.get()` and `x.get(timeout=...)` without a key can only be a queue's."""
-    if name in ("get", "get_nowait"):
-        return not node.args
-    if name in ("put", "put_nowait"):
-        return len(node.args) == 1
-    return False
 
 
 def _last_expressions(item: ast.expr) -> tuple[ast.expr, ...]:

@@ -64,7 +64,9 @@ class Expressions(Builder):
         return FuncRef(node, ctx.module, ctx.cls, None, ctx)
 
     def _value_Await(self, node: ast.Await, ctx: Context) -> Value:
+        self.awaiting = True
         value = self.value(node.value, ctx)
+        self.awaiting = False
         self.emit(Op.WINDOW, ctx, node, note="await")
         return value
 

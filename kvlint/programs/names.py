@@ -31,3 +31,12 @@ def is_foreign(node: ast.Call) -> bool:
     """A method of an object kept in an attribute: an engine, an agent, a socket."""
     func = node.func
     return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Attribute)
+
+
+def is_queue_call(node: ast.Call, name: str) -> bool:
+    """`x.get()` and `x.get(timeout=...)` without a key can only be a queue's."""
+    if name in ("get", "get_nowait"):
+        return not node.args
+    if name in ("put", "put_nowait"):
+        return len(node.args) == 1
+    return False

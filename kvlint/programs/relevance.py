@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from kvlint.discover.project import ClassInfo, FunctionNode
-from kvlint.programs.names import BLOCKING, HARMLESS, QUIET_NAMES, RECEIVERS, is_foreign
+from kvlint.programs.names import BLOCKING, HARMLESS, QUIET_NAMES, RECEIVERS, is_foreign, is_queue_call
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Protocol
 
@@ -29,6 +29,12 @@ class Relevance:
         for function in self._functions(protocol):
             self._by_name.setdefault(function.name, []).append(function)
         self._relevant = self._closure()
+        for attribute, cls in protocol.objects.items():
+            for name in {n for owner in cls.mro for n in owner.methods} & HARMLESS:
+                found = cls.find(name)
+                if found is not None and self.matters(found[1], found[0]):
+                    self._relevant.add(f"{attribute}.{name}")
+        self._relevant |= self._closure()
         self._blocking: dict[FunctionNode, bool] = {}
 
     @staticmethod
@@ -74,7 +80,8 @@ class Relevance:
         return is_foreign(node) and name not in HARMLESS and name not in QUIET_NAMES
 
     def _closure(self) -> set[str]:
-        relevant: set[str] = set()
+        """Names of functions that reach a tracked name; `attribute.method` for common names."""
+        relevant: set[str] = set(getattr(self, "_relevant", ()))
         changed = True
         while changed:
             changed = False
@@ -102,7 +109,11 @@ class Relevance:
                     name = terminal_name(node.func)
                     if name is not None:
                         called.add(name)
-                        special = special or name in RECEIVERS
-                        special = special or (name == "get" and not node.args)
+                        if isinstance(node.func, ast.Attribute) and name in HARMLESS:
+                            called.add(f"{terminal_name(node.func.value)}.{name}")
+                        special = special or (name in RECEIVERS and not node.args)
+                        func = node.func
+                        plain = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
+                        special = special or (plain and is_queue_call(node, name))
             self._names[function] = (mentioned, called, special)
         return self._names[function]

@@ -71,7 +71,7 @@ def _holders(
     candidates = [
         c
         for c, fact in protocol.facts.items()
-        if c not in protocol.family
+        if not set(c.mro) & set(protocol.family)
         and c not in protocol.components
         and c.module.linted
         and any(_uses_manager(protocol, k) for k in c.mro)
@@ -158,7 +158,22 @@ def _updaters(protocol: Protocol, own: list[ClassFacts]) -> tuple[str, ...]:
 
 def _from_parameter(value: ast.expr, scope: Scope) -> bool:
     params = set(parameters(scope.function)[1:])
-    return any(isinstance(n, ast.Name) and n.id in params for n in ast.walk(value))
+    return any(name in params for name in _value_names(value))
+
+
+def _value_names(value: ast.expr) -> Iterator[str]:
+    """Names that can be the value of an expression, not only decide it."""
+    if isinstance(value, ast.Name):
+        yield value.id
+    elif isinstance(value, ast.IfExp):
+        yield from _value_names(value.body)
+        yield from _value_names(value.orelse)
+    elif isinstance(value, (ast.Tuple, ast.BoolOp)):
+        for part in value.elts if isinstance(value, ast.Tuple) else value.values:
+            yield from _value_names(part)
+    elif isinstance(value, ast.Call) and terminal_name(value.func) in ("max", "min"):
+        for part in value.args:
+            yield from _value_names(part)
 
 
 def _room_names(protocol: Protocol, own: list[ClassFacts]) -> set[str]:

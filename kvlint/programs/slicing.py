@@ -1,0 +1,98 @@
+"""Cut programs down to what can matter to one room, before any search.
+
+A side table matters if something looks at it and something removes from it; a lock matters if it
+guards a tracked access. Everything else becomes a jump, and what then does the same is merged.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+from kvlint.programs.ir import ANY, Instr, Op, Program, Var
+from kvlint.programs.simplify import simplify
+
+LOOKS = frozenset({Op.TEST, Op.LOAD, Op.SETDEFAULT})
+TABLE_OPS = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT, Op.ITER})
+
+
+def tracked_tables(programs: Iterable[Program], status_table: str) -> frozenset[str]:
+    """The status table and the side tables whose presence decides something."""
+    looked: set[str] = set()
+    removed: set[str] = set()
+    for program in programs:
+        used = {a.name for i in program.code if i.op is Op.BRANCH for a in i.args if _is_var(a)}
+        for instr in program.code:
+            if instr.op is Op.TEST or (instr.op in LOOKS and instr.alt >= 0):
+                looked.add(instr.name)
+            elif instr.op in LOOKS and _flows(program, instr.dst, used):
+                looked.add(instr.name)
+            elif instr.op is Op.POP:
+                removed.add(instr.name)
+                if instr.alt >= 0:
+                    looked.add(instr.name)
+    return frozenset(looked & removed) | {status_table}
+
+
+def _is_var(operand: object) -> bool:
+    return isinstance(operand, Var)
+
+
+def _flows(program: Program, name: str | None, used: set[str]) -> bool:
+    """Whether a local reaches a branch, directly or through copies."""
+    names = {name}
+    changed = True
+    while changed:
+        changed = False
+        for instr in program.code:
+            if instr.op is Op.SET and instr.dst not in names and _is_var(instr.args[0]):
+                if instr.args[0].name in names:  # type: ignore[union-attr]
+                    names.add(instr.dst)
+                    changed = True
+    return bool(names & used)
+
+
+def relevant_locks(programs: Iterable[Program], tracked: frozenset[str]) -> frozenset[str]:
+    """Locks that are held around an access to a tracked table."""
+    return frozenset(
+        lock
+        for program in programs
+        for instr in program.code
+        if instr.op in TABLE_OPS and instr.name in tracked
+        for lock in instr.held
+    )
+
+
+def sliced(
+    program: Program, tracked: frozenset[str], locks: frozenset[str], fields: frozenset[str]
+) -> Program:
+    """A copy of the program with everything else taken out."""
+    code = [copy.copy(instr) for instr in program.code]
+    for instr in code:
+        if _is_noise(instr, tracked, locks, fields):
+            _silence(instr)
+    return Program(program.name, program.title, simplify(code), program.kind, program.cut)
+
+
+def _is_noise(
+    instr: Instr, tracked: frozenset[str], locks: frozenset[str], fields: frozenset[str]
+) -> bool:
+    if instr.op in (Op.LOCK, Op.UNLOCK):
+        return instr.name not in locks
+    if instr.op is Op.ITER or (instr.op is Op.STORE and instr.note == "inner"):
+        return True
+    if instr.op in (Op.FIELD_LOAD, Op.FIELD_STORE):
+        return instr.name not in fields
+    if instr.op is Op.NULLABLE:
+        return True
+    return instr.op in TABLE_OPS and instr.name not in tracked
+
+
+def _silence(instr: Instr) -> None:
+    """Keep the control flow; a value that was read is unknown from now on."""
+    if instr.op is Op.TEST:
+        instr.op, instr.cond, instr.args = Op.BRANCH, "unknown", ()
+    elif instr.dst is not None and instr.op in (Op.LOAD, Op.POP, Op.SETDEFAULT, Op.FIELD_LOAD):
+        instr.op, instr.args, instr.alt = Op.SET, (ANY,), -1
+    else:
+        instr.op, instr.args, instr.alt, instr.dst = Op.JUMP, (), -1, None

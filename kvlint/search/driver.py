@@ -1,0 +1,151 @@
+"""The scheduler and the outside callers: which operations they may run on the room, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kvlint.programs.ir import Op, Program
+from kvlint.programs.machine import Env, Machine, Shared
+from kvlint.protocol.domain import Member
+from kvlint.search.macro import Folder
+from kvlint.search.system import Operation, System
+from kvlint.tables import outcomes
+
+CHUNKS = 2
+
+
+@dataclass(frozen=True)
+class Phase:
+    """How far the scheduler is with the room.
+
+    `stage` is new, live, over (a terminal status was polled) or gone (cleared); `fed` counts the
+    chunks it sent; `aborted` says that it gave the room up itself.
+    """
+
+    stage: str = "new"
+    fed: int = 0
+    aborted: bool = False
+
+
+@dataclass(frozen=True)
+class Move:
+    """An operation the scheduler may start: what, whether its chunk is the last, the phase after."""
+
+    operation: Operation
+    last: bool | None
+    after: Phase
+
+
+class Driver:
+    """The scheduler's choices in one run of the search."""
+
+    def __init__(
+        self, system: System, chunks: int, aborts: tuple[Operation, ...], thread: int
+    ) -> None:
+        self.system = system
+        self.chunks = chunks
+        self.aborts = aborts
+        self.machines = {o: system.machine(o.program, thread) for o in system.operations}
+        self.feeds = system.of_kind("feed")
+        self.direct = not self.feeds and not _opens_feed(system) and _consumes(system)
+        self.handshaken = _handshaken(system)
+        self._views: dict[Shared, frozenset[object]] = {}
+
+    def moves(self, phase: Phase, shared: Shared) -> Iterator[Move]:
+        """Operations that may start now."""
+        if phase.stage == "new":
+            for operation in self.system.of_kind("open"):
+                yield Move(operation, True, Phase("live"))
+        elif phase.stage == "live":
+            if phase.fed < self.chunks and self.ready(shared):
+                last = phase.fed == self.chunks - 1
+                for operation in self.feeds:
+                    after = Phase("live", phase.fed + 1, phase.aborted)
+                    yield Move(operation, last, after)
+            if not phase.aborted:
+                for operation in self.aborts:
+                    yield Move(operation, None, Phase("live", phase.fed, True))
+        elif phase.stage == "over":
+            for operation in self.system.of_kind("close"):
+                yield Move(operation, None, Phase("gone", phase.fed, phase.aborted))
+
+    def ready(self, shared: Shared) -> bool:
+        """Whether the scheduler would send: not before the peer's metadata, not after the end."""
+        domain = self.system.protocol.domain
+        if shared.status is None or domain.is_terminal(shared.status):
+            return shared.status is not None
+        return shared.status not in self.handshaken
+
+    def view(self, shared: Shared) -> frozenset[object]:
+        """What polling the room may say now; the status itself if nothing polls."""
+        if shared not in self._views:
+            polls = self.system.of_kind("poll")
+            found: set[object] = set()
+            for operation in polls[:1]:
+                found |= results(self.machines[operation], shared)
+            self._views[shared] = frozenset(found or {shared.status})
+        return self._views[shared]
+
+    def sees_end(self, shared: Shared) -> bool:
+        """Whether polling may tell the scheduler that the room is over."""
+        domain = self.system.protocol.domain
+        return any(domain.is_terminal(v) or not isinstance(v, Member) for v in self.view(shared))
+
+
+def results(machine: Machine, start: Shared) -> set[object]:
+    """The values that an operation may return from this state, run without interruption."""
+    seen: set[tuple[int, Env, Shared]] = set()
+    todo = [(0, machine.initial(), start)]
+    found: set[object] = set()
+    while todo:
+        state = todo.pop()
+        if state in seen:
+            continue
+        seen.add(state)
+        pc, env, shared = state
+        instr = machine.code[pc]
+        if instr.op is Op.END:
+            found.add(machine.get(instr.args[0], env))
+        elif instr.op is not Op.DEAD:
+            todo.extend((s.pc, s.env, s.shared) for s in machine.steps(pc, env, shared))
+    return found
+
+
+def _consumes(system: System) -> bool:
+    return any(t.kind == "consumer" for t in system.threads)
+
+
+def _opens_feed(system: System) -> bool:
+    return any(_puts(o.program) for o in system.of_kind("open"))
+
+
+def _puts(program: Program) -> bool:
+    return any(i.op is Op.PUT for i in program.code)
+
+
+def _handshaken(system: System) -> frozenset[Member]:
+    """Opening statuses that a message from the peer moves on: nothing is sent in them."""
+    domain = system.protocol.domain
+    found: set[Member] = set()
+    for operation in system.of_kind("open"):
+        for status in outcomes(system.machine(operation.program, 1), Shared()):
+            if status is not None and not domain.is_terminal(status):
+                if any(_moves_on(system, t.program, status) for t in system.threads):
+                    found.add(status)
+    return frozenset(found) if _consumes(system) else frozenset()
+
+
+def _moves_on(system: System, program: Program, status: Member) -> bool:
+    """Whether a message turns `status` into another status that is not terminal."""
+    folder = Folder(system.machine(program, 1), narrow=False)
+    machine = folder.machine
+    sides = system.tracked - {system.protocol.status_table}
+    for pc, instr in enumerate(machine.code):
+        if instr.op is Op.RECV:
+            start = Shared(status, frozenset(sides), frames=frozenset(system.frames))
+            for leap in folder.leaps(pc, machine.initial(), start):
+                after = leap.shared.status
+                if after not in (None, status) and not system.protocol.domain.is_terminal(after):
+                    return True
+    return False

@@ -1,0 +1,253 @@
+"""One room's world: the threads that touch it, and what the scheduler and the peers may do.
+
+The environment is data: which operations the scheduler has on a room (open, feed, poll, abort,
+clear), which messages may arrive, and which single disturbance a run allows.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kvlint.discover.project import ClassInfo
+from kvlint.programs.ir import Const, Op, Program
+from kvlint.programs.lower import lower_method, lower_root
+from kvlint.programs.machine import STRANGER, Machine, Shared
+from kvlint.programs.slicing import relevant_locks, sliced, tracked_tables
+from kvlint.protocol.facts import terminal_name
+from kvlint.protocol.model import Frame, Protocol, ThreadRoot
+
+POLL_WORDS = ("poll", "check", "peek", "state", "status", "lookup", "result", "read")
+EFFECTS = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT, Op.PUT})
+
+
+@dataclass(eq=False)
+class Operation:
+    """Something that code outside the threads may call."""
+
+    kind: str  # open, feed, poll, abort, close, other
+    cls: ClassInfo
+    name: str
+    full: Program
+    program: Program
+
+
+@dataclass(eq=False)
+class Thread:
+    """A thread root with its full and its sliced program."""
+
+    kind: str  # consumer, control, ticker, task
+    root: ThreadRoot
+    full: Program
+    program: Program
+
+
+@dataclass(eq=False)
+class System:
+    """A protocol with all its programs."""
+
+    protocol: Protocol
+    threads: list[Thread] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    tracked: frozenset[str] = frozenset()
+    locks: frozenset[str] = frozenset()
+    fields: frozenset[str] = frozenset()
+    frames: tuple[object, ...] = ()
+    peers_known: bool = False
+    gaps: list[tuple[int, str]] = field(default_factory=list)
+
+    def of_kind(self, kind: str) -> list[Operation]:
+        """The operations of one kind."""
+        return [o for o in self.operations if o.kind == kind]
+
+    def machine(self, program: Program, thread: int) -> Machine:
+        """A machine for one of the programs."""
+        return Machine(
+            program, self.protocol.domain, self.protocol.status_table, self.tracked, thread
+        )
+
+
+def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
+    """Lower everything of one protocol; `frames` are the messages its peers may send."""
+    system = System(protocol)
+    roots = _lowered_roots(protocol, system)
+    entries = list(_lowered_entries(protocol, [p for _, p in roots]))
+    programs = [p for _, p in roots] + [p for _, _, p in entries]
+    system.tracked = tracked_tables(programs, protocol.status_table)
+    system.locks = relevant_locks(programs, system.tracked)
+    system.fields = _closed_fields(protocol, {name for _, name, _ in entries})
+    for root, program in roots:
+        small = sliced(program, system.tracked, system.locks, system.fields)
+        if _touches(small, system):
+            system.threads.append(Thread(_thread_kind(small), root, program, small))
+    for cls, name, program in entries:
+        small = sliced(program, system.tracked, system.locks, system.fields)
+        kind = _operation_kind(system, cls, name, small)
+        if kind:
+            system.operations.append(Operation(kind, cls, name, program, small))
+    system.peers_known = bool(frames)
+    system.frames = frames or tuple(_tags(system))
+    return system
+
+
+def _lowered_roots(protocol: Protocol, system: System) -> list[tuple[ThreadRoot, Program]]:
+    found = []
+    for root in protocol.roots:
+        program = lower_root(protocol, root)
+        if program is None:
+            line = getattr(root.origin, "lineno", 1)
+            system.gaps.append((line, f"thread target `{root.name}` could not be resolved"))
+        else:
+            found.append((root, program))
+            line = getattr(root.origin, "lineno", 1)
+            system.gaps.extend((line, text) for text in program.cut)
+    return found
+
+
+def _lowered_entries(
+    protocol: Protocol, roots: list[Program]
+) -> Iterator[tuple[ClassInfo, str, Program]]:
+    """Public methods that nothing inside the protocol calls, and the holders' methods."""
+    inside = _called_inside(protocol)
+    targets = {root.name for root in protocol.roots}
+    classes: tuple[ClassInfo, ...] = protocol.holders or (protocol.manager, *protocol.components)
+    for cls in classes:
+        holder = cls in protocol.holders
+        seen: set[str] = set()
+        for owner in cls.mro:
+            for name in owner.methods:
+                if name in seen or (name.startswith("_") and name != "__init__"):
+                    continue
+                seen.add(name)
+                if name == "__init__" and not holder:
+                    continue
+                if not holder and (name in targets or name in protocol.updaters):
+                    continue
+                if not holder and name in inside and not name.startswith(POLL_WORDS):
+                    continue
+                if not protocol.relevance.matters(owner.methods[name], owner):
+                    continue
+                program = lower_method(protocol, cls, name)
+                if program is not None:
+                    yield cls, name, program
+
+
+def _called_inside(protocol: Protocol) -> set[str]:
+    """Methods that the protocol's own code calls on itself."""
+    return {
+        name
+        for cls in protocol.classes
+        if cls in protocol.facts
+        for name, call, _ in protocol.facts[cls].calls
+        if _on_own_object(call, protocol)
+    }
+
+
+def _on_own_object(call: ast.Call, protocol: Protocol) -> bool:
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    receiver = terminal_name(call.func.value)
+    return receiver in ("self", "cls") or receiver in protocol.objects
+
+
+def _closed_fields(protocol: Protocol, entries: set[str]) -> frozenset[str]:
+    """Holder fields that only the modelled operations write; others are unknown."""
+    open_fields: set[str] = set()
+    for holder in protocol.holders:
+        for cls in holder.mro:
+            fact = protocol.facts.get(cls)
+            if fact is None:
+                continue
+            for name, assigned in fact.attributes.items():
+                for _, scope in assigned:
+                    outer = scope.chain[0].name
+                    if outer not in entries and not outer.startswith("_"):
+                        open_fields.add(name)
+    return protocol.fields - open_fields
+
+
+def _touches(program: Program, system: System) -> bool:
+    return any(
+        i.op in (Op.TAKE, Op.RECV) or (i.op in EFFECTS and i.name in system.tracked)
+        for i in program.code
+    )
+
+
+def _thread_kind(program: Program) -> str:
+    ops = {i.op for i in program.code}
+    if Op.TAKE in ops:
+        return "consumer"
+    if Op.RECV in ops:
+        return "control"
+    ends = any(i.op is Op.END for i in program.code)
+    return "task" if ends and not _loops(program) else "ticker"
+
+
+def _loops(program: Program) -> bool:
+    """Whether the program can come back to a point where it waits."""
+    for start, instr in enumerate(program.code):
+        if instr.op is not Op.WINDOW:
+            continue
+        seen: set[int] = set()
+        todo = list(instr.successors())
+        while todo:
+            pc = todo.pop()
+            if pc == start:
+                return True
+            if pc not in seen:
+                seen.add(pc)
+                todo.extend(program.code[pc].successors())
+    return False
+
+
+def _operation_kind(system: System, cls: ClassInfo, name: str, program: Program) -> str:
+    """What an entry point is for, from what it does to the room."""
+    table = system.protocol.status_table
+    stores = [i for i in program.code if i.op in (Op.STORE, Op.SETDEFAULT) and i.name == table]
+    ops = {i.op for i in program.code}
+    removes = any(i.op is Op.POP and i.name == table for i in program.code)
+    creates = bool(stores) and _creates(system, program)
+    if name == "__init__":
+        return "open" if creates or cls in system.protocol.holders else ""
+    if name.startswith(POLL_WORDS) and any(
+        i.op is Op.LOAD and i.name == table for i in program.code
+    ):
+        return "poll"
+    if Op.PUT in ops and not creates:
+        return "feed"
+    if removes and not stores:
+        return "close"
+    if creates:
+        return "open"
+    touches = any(i.op in EFFECTS and i.name in system.tracked for i in program.code)
+    if not touches:
+        return ""
+    if cls in system.protocol.holders and not removes:
+        return "abort" if stores else ""
+    return "" if cls in system.protocol.holders else "other"
+
+
+def _creates(system: System, program: Program) -> bool:
+    """Whether the operation can give an absent room a status that is not terminal."""
+    from kvlint.tables import outcomes
+
+    machine = system.machine(program, 1)
+    results = outcomes(machine, Shared())
+    return any(r is not None and not system.protocol.domain.is_terminal(r) for r in results)
+
+
+def _tags(system: System) -> Iterator[object]:
+    """Without a known peer: every tag the loops look for, and a stranger's frame."""
+    seen: dict[object, None] = {}
+    for thread in system.threads:
+        for instr in thread.program.code:
+            if instr.op is Op.BRANCH and instr.cond == "frame":
+                index, literal = instr.args[1], instr.args[2]
+                if isinstance(index, Const) and index.value == 0 and isinstance(literal, Const):
+                    tag = literal.value
+                    seen.setdefault(tag.decode() if isinstance(tag, bytes) else tag)
+    if any(i.op is Op.RECV for t in system.threads for i in t.program.code):
+        yield from seen
+        yield STRANGER
+
