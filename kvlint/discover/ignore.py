@@ -6,7 +6,12 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from pathspec import PathSpec
+
+    # Generic in new releases of pathspec only.
+    Spec = PathSpec[Any]
 
 SUFFIXES = (".py", ".pyi", ".pyw")
 
@@ -19,7 +24,7 @@ class IgnoreRules:
 
     __slots__ = ("_levels",)
 
-    def __init__(self, levels: tuple[tuple[str, PathSpec, PathSpec], ...] = ()) -> None:
+    def __init__(self, levels: tuple[tuple[str, Spec, Spec], ...] = ()) -> None:
         self._levels = levels  # (folder, rules for folders, rules for files)
 
     @classmethod
@@ -57,7 +62,7 @@ class IgnoreRules:
         for folder, folders, files in reversed(self._levels):
             shown = path[len(folder.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
             spec = folders if is_folder else files
-            verdict = spec.check_file(shown + "/" if is_folder else shown).include
+            verdict: bool | None = spec.check_file(shown + "/" if is_folder else shown).include
             if verdict is not None:
                 return verdict
         return False
@@ -71,7 +76,7 @@ def _fits_python_file(line: str) -> bool:
     return any(tail.endswith(suffix) or suffix.endswith(tail) for suffix in SUFFIXES)
 
 
-def _spec(lines: list[str]) -> PathSpec:
+def _spec(lines: list[str]) -> Spec:
     # Only a tree that has such a file pays for the import.
     from pathspec import PathSpec
 

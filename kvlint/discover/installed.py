@@ -49,15 +49,15 @@ def _added(site: str) -> list[str]:
             continue
         for line in lines:
             folder = os.path.join(site, line.strip())
-            if line.strip() and not line.startswith(("#", "import ", "import\t")):
-                if os.path.isdir(folder):
-                    folders.append(folder)
+            is_code = line.startswith(("import ", "import\t"))
+            if line.strip() and not is_code and os.path.isdir(folder):
+                folders.append(folder)
     return folders
 
 
 def locate(name: str, path: list[str] | None = None) -> tuple[str | None, str, str]:
     """The file of the longest module prefix of a dotted name, that prefix, and what is left."""
-    from astroid import modutils
+    from astroid import modutils  # type: ignore[import-untyped,unused-ignore]
 
     where = search_path() if path is None else path
     parts = name.split(".")

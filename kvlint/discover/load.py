@@ -41,7 +41,7 @@ def load(
     finally:
         if collecting:
             gc.enable()
-    project.problems.sort()
+    project.problems.sort(key=lambda gap: (gap.path, gap.line, gap.message))
     return project
 
 
@@ -69,8 +69,9 @@ def _add_heirs(loader: Loader, heirs: dict[bytes, list[str]]) -> None:
     waiting = list(loader.project.modules.values())
     while waiting:
         module = waiting.pop()
-        for name in module.classes:
-            for path in heirs.get(name.encode(), ()):
+        for name, cls in module.classes.items():
+            known = heirs.get(name.encode(), ())
+            for path in known if known and loader.matters(cls) else ():
                 if path in taken:
                     continue
                 taken.add(path)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from kvlint.discover import prefilter as gate
 from kvlint.discover import source
 from kvlint.discover.mro import merge
 from kvlint.discover.names import Layout
@@ -21,6 +22,7 @@ from kvlint.discover.tables import fill
 from kvlint.discover.walk import display_path
 from kvlint.findings import Gap
 
+_SMALL = 30_000  # bytes; such a file costs no more to parse than to think about
 _MAX_HOPS = 32  # imports followed for one name; more is a cycle
 
 
@@ -34,6 +36,8 @@ class Loader:
         self._by_path: dict[str, Module | None] = {}
         self._outside: dict[str, str | None] = {}
         self._linking: set[ClassInfo] = set()
+        self._matters: dict[ClassInfo, bool] = {}
+        self._sparing = False
 
     def add(self, path: str, data: bytes) -> Module:
         """Take a file that the run is about; raises `SourceError` if it cannot be parsed."""
@@ -45,10 +49,14 @@ class Loader:
     def module_at(self, path: str) -> Module | None:
         """The module of a file that another one needs."""
         if path not in self._by_path:
-            self._by_path[path] = None
             try:
-                self._by_path[path] = self._parse(path, source.read_bytes(path), linted=False)
+                data = source.read_bytes(path)
+                if self._sparing and len(data) > _SMALL and not gate.names_outcomes(data):
+                    return None
+                self._by_path[path] = None
+                self._by_path[path] = self._parse(path, data, linted=False)
             except source.SourceError as error:
+                self._by_path[path] = None
                 shown = display_path(path, self.cwd)
                 self.project.gaps.append(Gap(shown, error.line, error.message))
         return self._by_path[path]
@@ -73,9 +81,7 @@ class Loader:
         found = self._in_scope(module, head, rest, hops)
         return found
 
-    def _in_scope(
-        self, module: Module, head: str, rest: list[str], hops: int
-    ) -> Resolved | None:
+    def _in_scope(self, module: Module, head: str, rest: list[str], hops: int) -> Resolved | None:
         if hops > _MAX_HOPS:
             return None
         target = module.imports.get(head)
@@ -100,9 +106,7 @@ class Loader:
                 return self._descend(found, parts[length:], hops + 1)
         return None
 
-    def _descend(
-        self, found: Resolved | None, rest: list[str], hops: int
-    ) -> Resolved | None:
+    def _descend(self, found: Resolved | None, rest: list[str], hops: int) -> Resolved | None:
         while found is not None and rest:
             if isinstance(found, Module):
                 return self._member(found, rest, hops)
@@ -121,9 +125,7 @@ class Loader:
                 found = self._descend(self.module_at(file), rest[1:], hops + 1)
         return found
 
-    def _through_alias(
-        self, found: ConstantRef, rest: list[str], hops: int
-    ) -> Resolved | None:
+    def _through_alias(self, found: ConstantRef, rest: list[str], hops: int) -> Resolved | None:
         from kvlint.discover.tables import dotted
 
         alias = dotted(found.node)
@@ -151,7 +153,7 @@ class Loader:
             bases: list[ClassInfo] = []
             missing: list[str] = []
             for name in cls.bases:
-                base = self._base(cls, name)
+                base = self._read_base(cls, name)
                 if base is None:
                     if name != "object":
                         missing.append(imported_name(cls.module, name))
@@ -165,6 +167,22 @@ class Loader:
         if not consistent:
             self._gap(cls, f"the bases of class {cls.name} have no consistent order")
         return tuple(order), tuple(missing)
+
+    def matters(self, cls: ClassInfo) -> bool:
+        """Whether a class or one of its known ancestors names how something ends."""
+        if cls not in self._matters:
+            self._matters[cls] = any(_names_outcomes(one) for one in cls.mro)
+        return self._matters[cls]
+
+    def _read_base(self, cls: ClassInfo, name: str) -> ClassInfo | None:
+        # A backend sits among classes with large bases that have nothing to do with it; a class
+        # that names no outcome does not pull in a large file that names none either.
+        before = self._sparing
+        self._sparing = not _names_outcomes(cls)
+        try:
+            return self._base(cls, name)
+        finally:
+            self._sparing = before
 
     def _base(self, cls: ClassInfo, name: str) -> ClassInfo | None:
         # A name in a class or function body may mean a neighbour before a module-level class.
@@ -194,6 +212,10 @@ class Loader:
 
     def _gap(self, cls: ClassInfo, message: str) -> None:
         self.project.gaps.append(Gap(cls.module.display, cls.node.lineno, message))
+
+
+def _names_outcomes(cls: ClassInfo) -> bool:
+    return gate.names_outcomes(cls.module.text_of(cls.node).encode(errors="replace"))
 
 
 def imported_name(module: Module, name: str) -> str:

@@ -32,7 +32,8 @@ _COMMON_BASES = frozenset({b"", b"object", b"ABC", b"Enum", b"Exception", b"Prot
 
 _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 _LONGEST_ENDING = 5  # what may follow the beginning of a word: FAIL-URE, CANCEL-LED
-_MEMBER, _CONSTANT, _STRING = 1, 2, 4
+_MOST_UNDERSCORES = 2  # more is a setting, not a status: CRASH_ON_BIND_FAILURE
+_MEMBER, _CONSTANT, _STRING, _STORED = 1, 2, 4, 8
 
 
 def may_take_part(data: bytes) -> bool:
@@ -50,26 +51,35 @@ def runs_beside(data: bytes) -> bool:
 def names_outcomes(data: bytes) -> bool:
     """Whether words for an end stand where a status value can stand.
 
-    A member of an enum (`Poll.Failed`, `self.DONE`) is enough, and so is a failure as a whole
-    string (`"failed"`). Constants (`FAILED`) and strings as common as "abort" and "error" need a
-    success in the same form beside them. Words in comments, messages and names of functions do
-    not count.
+    A member of an enum (`Poll.Failed`, `self.DONE`) is enough, and so is a failure stored by key
+    (`d[k] = "failed"`). Constants (`FAILED`) and other strings need a success in the same form
+    and a table that an object keeps. Comments, messages and names of functions do not count.
     """
     lower = data.lower()
     failures = 0
-    for word in FAILURE:
+    for word in (*FAILURE, *WEAK_FAILURE):
         failures |= _forms(data, lower, word)
-        if failures & (_MEMBER | _STRING):
+        if failures & _MEMBER or (failures & _STORED and word in FAILURE):
             return True
-    weak = failures
-    for word in WEAK_FAILURE:
-        weak |= _forms(data, lower, word)
-        if weak & _MEMBER:
-            return True
+    wanted = failures & ~_STORED
     for word in SUCCESS:
-        if _forms(data, lower, word) & (weak | _MEMBER):
+        forms = _forms(data, lower, word)
+        if forms & _MEMBER:
             return True
+        if forms & wanted:
+            return _keeps_a_table(data)
     return False
+
+
+def _keeps_a_table(data: bytes) -> bool:
+    """Whether something is stored by key in an attribute: `self.rooms[room] = ...`."""
+    at = data.find(b"] = ")
+    while at >= 0:
+        line = data[data.rfind(b"\n", 0, at) + 1 : at].lstrip()
+        if b"." in line.partition(b"[")[0] and not line.startswith(b"#"):
+            return True
+        at = data.find(b"] = ", at + 4)
+    return b".setdefault(" in data
 
 
 def _forms(data: bytes, lower: bytes, word: bytes) -> int:
@@ -96,32 +106,42 @@ def _form(data: bytes, at: int, word: bytes) -> int:
     while start and data[start - 1] in _LETTERS:
         start -= 1
     name = data[start:end]
-    if start < at and not (data[at - 1 : at] == b"_" or name[at - start : at - start + 1].isupper()):
+    if start < at and not _starts_a_word(data, at):
         return 0
     before = data[start - 1 : start]
     if before in (b'"', b"'"):
-        return _STRING if start == at and _is_string_value(data, start, end) else 0
+        return _string_form(data, start, end) if start == at else 0
     if before == b".":
-        return _MEMBER if _is_member(data, start, end) else 0
-    is_constant = name.isupper() and (data[end : end + 1] in _ENDS or data[end : end + 2] == b" =")
-    return _CONSTANT if is_constant else 0
+        return _MEMBER if _is_member(data, start, at, end) else 0
+    return _CONSTANT if _is_constant(data, name, end) else 0
 
 
-_ENDS = frozenset((b",", b")", b"\n", b"\r"))
+def _starts_a_word(data: bytes, at: int) -> bool:
+    """`_FAILED` and `PartialFailed`, but not `PRESENT`."""
+    before = data[at - 1 : at]
+    return before == b"_" or (before.islower() and data[at : at + 1].isupper())
 
 
-def _is_string_value(data: bytes, start: int, end: int) -> bool:
+def _is_constant(data: bytes, name: bytes, end: int) -> bool:
+    if not name.isupper() or name.count(b"_") > _MOST_UNDERSCORES:
+        return False
+    return data[end : end + 1] in (b",", b")", b"\n", b"\r") or data[end : end + 2] == b" ="
+
+
+def _string_form(data: bytes, start: int, end: int) -> int:
     """Not a key (`{"failed": 1}`, `d["failed"]`, `d.get("failed")`) and not prose."""
     quote = data[start - 1 : start]
     if data[end : end + 1] != quote or data[end + 1 : end + 2] in (b":", quote):
-        return False
+        return 0
     left = data[start - 6 : start - 1]
-    return not (left.endswith((b".get(", b".pop(")) or left[-1:] == b"[")
+    if left.endswith(b"] = "):
+        return _STORED | _STRING
+    return 0 if left.endswith((b".get(", b".pop(", b"[")) else _STRING
 
 
-def _is_member(data: bytes, start: int, end: int) -> bool:
+def _is_member(data: bytes, start: int, at: int, end: int) -> bool:
     """`Enum.NAME` and `self.NAME`, and not a method."""
-    if data[end : end + 1] == b"(":
+    if data[end : end + 1] == b"(" or (start < at and data[start : start + 1].islower()):
         return False
     owner_start = start - 1
     while owner_start and data[owner_start - 1] in _LETTERS:

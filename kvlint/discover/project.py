@@ -44,6 +44,13 @@ class Module:
     constants: dict[str, ast.expr] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     loader: Loader | None = field(default=None, repr=False)
+    _lines: list[str] = field(default_factory=list, repr=False)
+
+    def text_of(self, node: ast.stmt) -> str:
+        """The source lines of a statement, decorators left out."""
+        if not self._lines:
+            self._lines = self.source.split("\n")
+        return "\n".join(self._lines[node.lineno - 1 : node.end_lineno])
 
 
 @dataclass(eq=False)

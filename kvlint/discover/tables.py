@@ -9,6 +9,10 @@ from kvlint.discover.names import Layout
 from kvlint.discover.project import ClassInfo, FunctionNode, Module
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))
+_BLOCKS = (
+    ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Match, *_TRIES,
+)  # fmt: skip
 
 
 def fill(module: Module, layout: Layout) -> None:
@@ -113,25 +117,26 @@ def _add_method(cls: ClassInfo, node: FunctionNode) -> None:
     cls.methods[node.name] = node
 
 
-def statements(
-    body: Iterable[ast.stmt], fallback: bool = False
-) -> Iterator[tuple[ast.stmt, bool]]:
+def statements(body: Iterable[ast.stmt], fallback: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
     """The statements of a body and of the blocks in it, not of the functions and classes.
 
     The flag marks the branches for the case that something is missing (`except ImportError:`).
     """
     for node in body:
         yield node, fallback
-        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+        if not isinstance(node, _BLOCKS):
             continue
-        for block in ("body", "orelse", "finalbody"):
-            inner = getattr(node, block, None)
-            if inner:
-                yield from statements(inner, fallback)
-        for handler in getattr(node, "handlers", ()):
-            yield from statements(handler.body, True)
-        for case in getattr(node, "cases", ()):
-            yield from statements(case.body, fallback)
+        if isinstance(node, ast.Match):
+            for case in node.cases:
+                yield from statements(case.body, fallback)
+            continue
+        yield from statements(node.body, fallback)
+        if not isinstance(node, (ast.With, ast.AsyncWith)):
+            yield from statements(node.orelse, fallback)
+        if isinstance(node, _TRIES):
+            for handler in node.handlers:
+                yield from statements(handler.body, True)
+            yield from statements(node.finalbody, fallback)
 
 
 def assigned(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
@@ -166,7 +171,9 @@ def _range_values(value: ast.expr, count: int) -> list[ast.expr]:
     numbers = [bound for bound in bounds if isinstance(bound, int)]
     if not numbers or len(numbers) != len(value.args):
         return []
-    span = range(*numbers[:2]) if len(numbers) < 3 else range(*numbers[:3])
+    if len(numbers) > 2 and numbers[2] == 0:
+        return []
+    span = range(*numbers)
     if len(span) != count:
         return []
     return [ast.copy_location(ast.Constant(number), value) for number in span]

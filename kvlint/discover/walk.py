@@ -11,7 +11,6 @@ from kvlint.discover.ignore import SUFFIXES, IgnoreRules
 from kvlint.errors import UsageError
 from kvlint.findings import Gap
 
-
 SKIPPED_FOLDERS = frozenset(
     {"__pycache__", "__pypackages__", "node_modules", "site-packages", "dist-packages", "venv"}
 )
