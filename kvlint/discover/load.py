@@ -8,10 +8,19 @@ from collections.abc import Sequence
 
 from kvlint.discover import prefilter as gate
 from kvlint.discover.loader import Loader
-from kvlint.discover.project import Project
+from kvlint.discover.project import Module, Project
 from kvlint.discover.source import SourceError, check, read_bytes
 from kvlint.discover.walk import Walk, display_path
 from kvlint.findings import Gap
+
+# A run of at most this many files looks at every file closely: a syntax error shows in any of
+# them, and a base class is looked for outside the tree. In a larger run only files that can take
+# part are parsed.
+SMALL_RUN = 100
+
+# Where SGLang keeps its backends: the one name by which a large tree that only inherits from an
+# installed SGLang is recognised.
+_USUAL_FOLDER = b".disaggregation."
 
 
 def load(
@@ -46,39 +55,61 @@ def load(
 
 
 def _read(walk: Walk, loader: Loader, prefilter: bool) -> None:
+    """Parse what takes part by itself, then what inherits from that or from outside."""
+    small = len(walk.files) <= SMALL_RUN
     heirs: dict[bytes, list[str]] = {}
+    undecided: list[str] = []
     for path in walk.files:
         try:
             data = read_bytes(path)
-            if not prefilter or gate.may_take_part(data):
+            if not prefilter or gate.takes_part(data):
                 loader.add(path, data)
                 continue
-            for base in gate.base_names(data):
+            bases = gate.base_names(data)
+            for base in bases:
                 heirs.setdefault(base, []).append(path)
-            if path in walk.explicit:
+            if bases and (small or path in walk.explicit or _USUAL_FOLDER in data):
+                undecided.append(path)
+            elif small or path in walk.explicit:
                 check(data, path)
         except SourceError as error:
             _report(loader, path, error)
-    if loader.project.modules:
-        _add_heirs(loader, heirs)
+    taken = _add_heirs(loader, heirs)
+    if small or not taken:
+        walk.explicit.update(undecided)
+    for path in undecided:
+        if path in walk.explicit and path not in taken:
+            _add_if_heir(loader, path)
 
 
-def _add_heirs(loader: Loader, heirs: dict[bytes, list[str]]) -> None:
-    """Take the files whose classes inherit, by name and by import, from one already taken."""
+def _add_heirs(loader: Loader, heirs: dict[bytes, list[str]]) -> set[str]:
+    """Take the files with a class that inherits, by its base's name, from one that matters."""
     taken: set[str] = set()
     waiting = list(loader.project.modules.values())
     while waiting:
-        module = waiting.pop()
+        module = waiting.pop(0)
         for name, cls in module.classes.items():
             known = heirs.get(name.encode(), ())
             for path in known if known and loader.matters(cls) else ():
-                if path in taken:
-                    continue
-                taken.add(path)
-                try:
-                    waiting.append(loader.add(path, read_bytes(path)))
-                except SourceError as error:
-                    _report(loader, path, error)
+                if path not in taken:
+                    taken.add(path)
+                    added = _add_if_heir(loader, path)
+                    if added is not None:
+                        waiting.append(added)
+    return taken
+
+
+def _add_if_heir(loader: Loader, path: str) -> Module | None:
+    """Take a file if one of its classes has an ancestor that matters."""
+    try:
+        module = loader.add(path, read_bytes(path))
+    except SourceError as error:
+        _report(loader, path, error)
+        return None
+    if any(loader.matters(cls) for cls in module.classes.values()):
+        return module
+    loader.drop(module)
+    return None
 
 
 def _report(loader: Loader, path: str, error: SourceError) -> None:

@@ -41,10 +41,21 @@ class Loader:
 
     def add(self, path: str, data: bytes) -> Module:
         """Take a file that the run is about; raises `SourceError` if it cannot be parsed."""
+        module = self._by_path.get(path)
+        if module is not None:  # already read, as a base of something
+            module.linted = True
+            return module
         self._by_path[path] = None
         module = self._parse(path, data, linted=True)
         self._by_path[path] = module
         return module
+
+    def drop(self, module: Module) -> None:
+        """Take a file out of the run again: it turned out to have no part in it."""
+        module.linted = False
+        modules = self.project.modules
+        for key in [key for key, known in modules.items() if known is module]:
+            del modules[key]
 
     def module_at(self, path: str) -> Module | None:
         """The module of a file that another one needs."""

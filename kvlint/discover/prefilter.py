@@ -28,17 +28,45 @@ _WHOLE = frozenset({b"lost", b"dead", b"gone", b"bad", b"done", b"ok", b"good", 
 _NOT_A_STATUS = frozenset({b"HTTPStatus", b"StatusCode", b"logging", b"errno", b"LogLevel"})
 
 # Not worth a look-up; none of them is defined in a linted file.
-_COMMON_BASES = frozenset({b"", b"object", b"ABC", b"Enum", b"Exception", b"Protocol", b"Generic"})
+_COMMON_BASES = frozenset(
+    b" object ABC Enum IntEnum StrEnum IntFlag Exception RuntimeError ValueError Protocol Generic"
+    b" NamedTuple TypedDict BaseModel Module TestCase dict list str int tuple Thread".split(b" ")
+)
 
 _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_MAX_ALONE = 1_000_000
+_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without the import
 _LONGEST_ENDING = 5  # what may follow the beginning of a word: FAIL-URE, CANCEL-LED
 _MOST_UNDERSCORES = 2  # more is a setting, not a status: CRASH_ON_BIND_FAILURE
 _MEMBER, _CONSTANT, _STRING, _STORED = 1, 2, 4, 8
 
 
 def may_take_part(data: bytes) -> bool:
+    """Whether a file has anything to do with a status machine, by itself or by its bases."""
+    return takes_part(data) or bool(base_names(data))
+
+
+def takes_part(data: bytes) -> bool:
     """Whether a file must be parsed on its own account."""
     return runs_beside(data) and names_outcomes(data)
+
+
+def is_unrelated(data: bytes) -> bool:
+    """Whether nothing at all is to be said about a file: no status machine, and it parses.
+
+    For a caller that has one file and no time for imports; a run over a tree uses the parts.
+    """
+    if may_take_part(data) or b"\0" in data or len(data) > _MAX_ALONE:
+        return False
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(data, "<file>", "exec", _ONLY_AST, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def runs_beside(data: bytes) -> bool:
@@ -125,13 +153,14 @@ def _starts_a_word(data: bytes, at: int) -> bool:
 def _is_constant(data: bytes, name: bytes, end: int) -> bool:
     if not name.isupper() or name.count(b"_") > _MOST_UNDERSCORES:
         return False
-    return data[end : end + 1] in (b",", b")", b"\n", b"\r") or data[end : end + 2] == b" ="
+    # Its uses, not its definition: a file of settings is full of those.
+    return data[end : end + 1] in (b",", b")", b":", b"\n", b"\r", b"")
 
 
 def _string_form(data: bytes, start: int, end: int) -> int:
     """Not a key (`{"failed": 1}`, `d["failed"]`, `d.get("failed")`) and not prose."""
     quote = data[start - 1 : start]
-    if data[end : end + 1] != quote or data[end + 1 : end + 2] in (b":", quote):
+    if data[end : end + 1] != quote or data[end + 1 : end + 2] in (b":", b"}", quote):
         return 0
     left = data[start - 6 : start - 1]
     if left.endswith(b"] = "):
