@@ -34,6 +34,7 @@ class Loader:
         self.cwd = cwd
         self.layout = Layout(roots)
         self._by_path: dict[str, Module | None] = {}
+        self._dropped: set[str] = set()
         self._outside: dict[str, str | None] = {}
         self._linking: set[ClassInfo] = set()
         self._matters: dict[ClassInfo, bool] = {}
@@ -44,6 +45,7 @@ class Loader:
         module = self._by_path.get(path)
         if module is not None:  # already read, as a base of something
             module.linted = True
+            self._restore(path, module)
             return module
         self._by_path[path] = None
         module = self._parse(path, data, linted=True)
@@ -53,9 +55,21 @@ class Loader:
     def drop(self, module: Module) -> None:
         """Take a file out of the run again: it turned out to have no part in it."""
         module.linted = False
+        self._dropped.add(str(module.path))
         modules = self.project.modules
         for key in [key for key, known in modules.items() if known is module]:
             del modules[key]
+
+    def _restore(self, path: str, module: Module) -> None:
+        if path in self._dropped:
+            self._dropped.discard(path)
+            self._register(module)
+
+    def _register(self, module: Module) -> None:
+        # Two trees in one run can hold modules of one name; both stay.
+        taken = module.name in self.project.modules
+        key = f"{module.name} ({module.display})" if taken else module.name
+        self.project.modules[key] = module
 
     def module_at(self, path: str) -> Module | None:
         """The module of a file that another one needs."""
@@ -70,7 +84,10 @@ class Loader:
                 self._by_path[path] = None
                 shown = display_path(path, self.cwd)
                 self.project.gaps.append(Gap(shown, error.line, error.message))
-        return self._by_path[path]
+        module = self._by_path[path]
+        if module is not None:
+            self._restore(path, module)
+        return module
 
     def _parse(self, path: str, data: bytes, *, linted: bool) -> Module:
         text = source.decode(data)
@@ -79,9 +96,7 @@ class Loader:
         name = self.layout.module_name(path)
         module = Module(name, Path(path), shown, text, tree, linted, loader=self)
         fill(module, self.layout)
-        # Two trees in one run can hold modules of one name; both stay.
-        key = name if name not in self.project.modules else f"{name} ({shown})"
-        self.project.modules[key] = module
+        self._register(module)
         return module
 
     # Names ------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ def _is_member(data: bytes, start: int, at: int, end: int) -> bool:
 def base_names(data: bytes) -> set[bytes]:
     """The last names of the bases of the module-level classes, as far as lines tell."""
     found: set[bytes] = set()
-    at = data.find(b"\nclass ")
+    at = 0 if data.startswith(b"class ") else data.find(b"\nclass ")
     while at >= 0:
         end = data.find(b":", at)
         bracket = data.find(b"(", at, end)
@@ -192,6 +192,6 @@ def base_names(data: bytes) -> set[bytes]:
             for base in data[bracket + 1 : end].split(b","):
                 name = base.partition(b"[")[0].strip(b" \t\r\n()")
                 found.add(name.rpartition(b".")[2])
-        at = data.find(b"\nclass ", at + 7)
+        at = data.find(b"\nclass ", at + 5)
     found.difference_update(_COMMON_BASES)
     return found
