@@ -20,7 +20,7 @@ def add_input_options(parser: Parser) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        help="files and folders (default: the disaggregation folder of the checkout)",
+        help="files and folders (default: the disaggregation folder of the checkout, else .)",
     )
     parser.add_argument(
         "--exclude",
@@ -60,14 +60,13 @@ def add_selection_options(parser: Parser) -> None:
 
 def paths_of(args: argparse.Namespace) -> list[str]:
     """The paths named, or the ones a checkout is known to have."""
+    if "" in args.paths:
+        raise UsageError("an empty path was given (an unset variable?)")
     if args.paths:
         return list(args.paths)
     from kvlint.discover.project import default_paths
 
-    found = default_paths()
-    if not found:
-        raise UsageError("no path given and no disaggregation folder found here: name a path")
-    return found
+    return default_paths()
 
 
 def settings_of(args: argparse.Namespace, start: str) -> Settings:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from kvlint.cli.options import VERSION, Parser
-from kvlint.cli.streams import close_quietly, warn, write
+from kvlint.cli.streams import close_quietly, warn
 from kvlint.errors import UsageError
 from kvlint.hints import did_you_mean, one_line
 
@@ -92,7 +92,7 @@ def _is_verbose(arguments: list[str]) -> bool:
 
 
 def _fail(text: str) -> int:
-    write(sys.stderr, f"kvlint: error: {one_line(text)}\n")
+    warn(f"kvlint: error: {one_line(text)}\n")
     return FAILED
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import stat
 
-from kvlint.discover.prefilter import may_take_part
+from kvlint.discover.prefilter import is_unrelated
 
 _MAX_BYTES = 1 << 20
 
 
 def all_unrelated(paths: list[str]) -> bool:
-    """Whether every path is a readable file that the prefilter of the discovery passes by.
+    """Whether every path is a readable file that the discovery would have nothing to say about.
 
     In doubt the answer is no, and the discovery decides.
     """
@@ -28,6 +28,6 @@ def _unrelated(path: str) -> bool:
         if not stat.S_ISREG(state.st_mode) or state.st_size > _MAX_BYTES:
             return False
         with open(path, "rb", buffering=0) as file:
-            return not may_take_part(file.read())
+            return is_unrelated(file.read())
     except (OSError, ValueError):
         return False

@@ -25,7 +25,7 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the tables; a table is no finding, so the status is 0."""
+    """Print the tables. What a table says is no finding, but a file without any is one."""
     paths = paths_of(args)
     settings = settings_of(args, paths[0])
     project = load(paths, settings)
@@ -41,4 +41,5 @@ def run(args: argparse.Namespace) -> int:
 
         out(table.render(report.tables, style_for(args.color, ascii_only=args.ascii)))
     warn(summary.gaps(report.gaps, args.verbose))
-    return 0
+    warn(summary.problems(project.problems))
+    return 1 if project.problems else 0

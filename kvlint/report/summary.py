@@ -64,6 +64,11 @@ def gaps(found: Sequence[Gap], verbose: bool) -> str:
     return "".join(f"kvlint: gap: {_gap(gap)}\n" for gap in ordered(found))
 
 
+def problems(found: Sequence[Gap]) -> str:
+    """Files that could not be read at all, each with its reason."""
+    return "".join(f"kvlint: {_gap(gap)}\n" for gap in ordered(found))
+
+
 def ordered(found: Sequence[Gap]) -> list[Gap]:
     """Gaps by place."""
     return sorted(found, key=lambda gap: (gap.path, gap.line, gap.message))

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
+from kvlint.discover.project import Project
+from kvlint.findings import Gap
 from tests.conftest import Snapshot
 from tests.report import samples
 
@@ -41,7 +45,7 @@ def test_no_table(run: Run, engine: Engine) -> None:
     )
 
 
-def test_config(run: Run, engine: Engine, tmp_path: object) -> None:
+def test_config(run: Run, engine: Engine) -> None:
     result = run("table", ".", "--isolated", "--config", "x")
     assert result.err == "kvlint: error: --isolated and --config exclude each other\n"
 
@@ -50,3 +54,16 @@ def test_ascii(run: Run, engine: Engine) -> None:
     engine.report.tables.append(replace(samples.sticky_table(), class_name="Ä"))
     assert "─" in run("table", ".").out
     assert "─" not in run("table", ".", "--ascii").out
+
+
+def test_an_unreadable_file_is_named_and_fails(
+    run: Run, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.report.gaps = []
+    broken = Project(problems=[Gap("a.py", 2, "syntax error: '(' was never closed")])
+    monkeypatch.setattr("kvlint.discover.project.load_project", lambda *_, **__: broken)
+    result = run("table", ".")
+    assert (result.code, result.err) == (
+        1,
+        "kvlint: a.py:2: syntax error: '(' was never closed\n",
+    )

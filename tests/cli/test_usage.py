@@ -56,6 +56,7 @@ from .conftest import Engine, Run
             "--isolated and --config exclude each other",
         ),
         (["check", ".", "--config", "x.toml"], "x.toml: cannot read: No such file or directory"),
+        (["check", ""], "an empty path was given (an unset variable?)"),
         (["explain", "kv1o3"], "unknown rule 'kv1o3' (did you mean KV103?)"),
         (["explain", "what"], "unknown rule 'what' (kvlint rules lists them)"),
     ],
