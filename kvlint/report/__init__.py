@@ -1,0 +1,1 @@
+"""What a run found as text: for people, for logs and for other tools."""

@@ -58,6 +58,9 @@ def test_tables(snapshot: Snapshot, width: int, unicode: bool) -> None:
 
 def test_a_table_with_holes_and_no_results() -> None:
     table = samples.sticky_table()
-    holes = {"absent": {"Failed": ("Failed",)}, "Success": {"Success": (), "Odd": ("Odd",)}}
+    holes: dict[str, dict[str, tuple[str, ...]]] = {
+        "absent": {"Failed": ("Failed",)},
+        "Success": {"Success": (), "Odd": ("Odd",)},
+    }
     for width in (100, 30):
         assert "?" in render([replace(table, transitions=holes)], Style(width=width))
