@@ -18,7 +18,7 @@ from kvlint.discover.project import (
     Project,
     Resolved,
 )
-from kvlint.discover.tables import fill
+from kvlint.discover.tables import dotted, fill
 from kvlint.discover.walk import display_path
 from kvlint.findings import Gap
 
@@ -35,7 +35,6 @@ class Loader:
         self.layout = Layout(roots)
         self._by_path: dict[str, Module | None] = {}
         self._dropped: set[str] = set()
-        self._outside: dict[str, str | None] = {}
         self._linking: set[ClassInfo] = set()
         self._matters: dict[ClassInfo, bool] = {}
         self._sparing = False
@@ -104,8 +103,7 @@ class Loader:
     def resolve(self, module: Module, name: str, hops: int = 0) -> Resolved | None:
         """What `name`, dotted or not, stands for in a module."""
         head, *rest = name.split(".")
-        found = self._in_scope(module, head, rest, hops)
-        return found
+        return self._in_scope(module, head, rest, hops)
 
     def _in_scope(self, module: Module, head: str, rest: list[str], hops: int) -> Resolved | None:
         if hops > _MAX_HOPS:
@@ -152,15 +150,11 @@ class Loader:
         return found
 
     def _through_alias(self, found: ConstantRef, rest: list[str], hops: int) -> Resolved | None:
-        from kvlint.discover.tables import dotted
-
         alias = dotted(found.node)
         return self.resolve(found.module, ".".join((alias, *rest)), hops + 1) if alias else None
 
     def class_named(self, module: Module, name: str) -> ClassInfo | None:
         """The class that a name stands for, through aliases (`Base = Other`)."""
-        from kvlint.discover.tables import dotted
-
         for _ in range(_MAX_HOPS):
             found = self.resolve(module, name)
             if not isinstance(found, ConstantRef):

@@ -9,7 +9,6 @@ from time import perf_counter
 
 import pytest
 
-from kvlint.discover import source
 from kvlint.discover.prefilter import is_unrelated
 from kvlint.discover.project import Project, load_project
 from tests.discover.trees import backend, linted
@@ -96,7 +95,7 @@ def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             raise PermissionError(13, "Permission denied")
         return whole(path, flags)
 
-    monkeypatch.setattr(source.os, "open", refusing)
+    monkeypatch.setattr(os, "open", refusing)
     project = load_project(["."], cwd=str(tmp_path))
     assert [problem.message for problem in project.problems] == [
         "cannot read this file: Permission denied"
