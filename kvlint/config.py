@@ -69,7 +69,9 @@ def load_settings(
         settings = _from_file(config_file, must_have_section=True) or settings
     elif not isolated:
         settings = _nearest(start) or settings
-    return settings._replace(**(overrides or {}))
+    settings = settings._replace(**(overrides or {}))
+    # A run that fails on notes has to show them as well.
+    return settings._replace(show_latent=settings.show_latent or settings.fail_on == "note")
 
 
 def _nearest(start: str) -> Settings | None:

@@ -24,7 +24,7 @@ def select(findings: list[Finding], settings: Settings) -> Selected:
     for finding in sorted(findings, key=position):
         if not is_selected(finding, settings):
             continue
-        if finding.verdict == "latent" and not shows_latent(settings):
+        if finding.verdict == "latent" and not settings.show_latent:
             result.hidden += 1
         else:
             result.shown.append(finding)
@@ -36,11 +36,6 @@ def position(finding: Finding) -> tuple[str, int, int, str, str, str]:
     span = finding.span
     place = (span.path, span.line, span.column)
     return (*place, finding.rule, finding.message, finding.fingerprint)
-
-
-def shows_latent(settings: Settings) -> bool:
-    """A run that fails on notes has to show them as well."""
-    return settings.show_latent or settings.fail_on == "note"
 
 
 def fails(findings: list[Finding], fail_on: str) -> bool:

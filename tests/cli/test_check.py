@@ -81,6 +81,7 @@ def test_fail_on(run: Run, engine: Engine, verdicts: list[str], fail_on: str, co
 
 def test_fail_on_note_shows_what_it_fails_on(run: Run, engine: Engine) -> None:
     assert "KV301" in run("check", ".", "--fail-on", "note").out
+    assert engine.settings.show_latent
 
 
 def test_show_latent(run: Run, engine: Engine) -> None:
