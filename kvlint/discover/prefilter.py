@@ -22,6 +22,7 @@ SUCCESS = (
     b"succe", b"done", b"ok", b"complete", b"good", b"sent", b"arriv", b"deliver", b"finish",
     b"conclud",
 )  # fmt: skip
+_USUAL_SUCCESS = (b"succe", b"done", b"complete", b"finish")
 _WHOLE = frozenset({b"lost", b"dead", b"gone", b"bad", b"done", b"ok", b"good", b"sent"})
 
 # Codes that machines send each other; nobody keeps a room's progress in them.
@@ -90,7 +91,9 @@ def names_outcomes(data: bytes) -> bool:
         if failures & _MEMBER or (failures & _STORED and word in FAILURE):
             return True
     wanted = failures & ~_STORED
-    for word in SUCCESS:
+    # A file that names no failure at all is a worker that only reports success; the rarer words
+    # are looked for where a failure stands.
+    for word in SUCCESS if wanted else _USUAL_SUCCESS:
         forms = _forms(data, lower, word)
         if forms & _MEMBER:
             return True
