@@ -6,9 +6,9 @@ import gc
 import os
 from collections.abc import Sequence
 
-from kvlint.discover import prefilter as gate
 from kvlint.discover.loader import Loader
 from kvlint.discover.project import Module, Project
+from kvlint.discover.scan import scan
 from kvlint.discover.source import SourceError, check, read_bytes
 from kvlint.discover.walk import Walk, display_path
 from kvlint.findings import Gap
@@ -17,10 +17,6 @@ from kvlint.findings import Gap
 # them, and a base class is looked for outside the tree. In a larger run only files that can take
 # part are parsed.
 SMALL_RUN = 100
-
-# Where SGLang keeps its backends: the one name by which a large tree that only inherits from an
-# installed SGLang is recognised.
-_USUAL_FOLDER = b".disaggregation."
 
 
 def load(
@@ -56,30 +52,41 @@ def load(
 
 def _read(walk: Walk, loader: Loader, prefilter: bool) -> None:
     """Parse what takes part by itself, then what inherits from that or from outside."""
+    if not prefilter:
+        _parse(loader, walk.files)
+        return
     small = len(walk.files) <= SMALL_RUN
+    found = scan(walk.files)
+    for path, line, message in found.problems:
+        _report(loader, path, SourceError(message, line))
+    _parse(loader, found.taken)
+    for path in found.plain:
+        if small or path in walk.explicit:
+            _check(loader, path)
     heirs: dict[bytes, list[str]] = {}
-    undecided: list[str] = []
-    for path in walk.files:
+    for path, bases in found.bases:
+        for base in bases:
+            heirs.setdefault(base, []).append(path)
+    taken = _add_heirs(loader, heirs)
+    usual = set() if taken else set(found.usual)
+    for path, _ in found.bases:
+        if path not in taken and (small or path in walk.explicit or path in usual):
+            _add_if_heir(loader, path)
+
+
+def _parse(loader: Loader, paths: Sequence[str]) -> None:
+    for path in paths:
         try:
-            data = read_bytes(path)
-            if not prefilter or gate.takes_part(data):
-                loader.add(path, data)
-                continue
-            bases = gate.base_names(data)
-            for base in bases:
-                heirs.setdefault(base, []).append(path)
-            if bases and (small or path in walk.explicit or _USUAL_FOLDER in data):
-                undecided.append(path)
-            elif small or path in walk.explicit:
-                check(data, path)
+            loader.add(path, read_bytes(path))
         except SourceError as error:
             _report(loader, path, error)
-    taken = _add_heirs(loader, heirs)
-    if small or not taken:
-        walk.explicit.update(undecided)
-    for path in undecided:
-        if path in walk.explicit and path not in taken:
-            _add_if_heir(loader, path)
+
+
+def _check(loader: Loader, path: str) -> None:
+    try:
+        check(read_bytes(path), path)
+    except SourceError as error:
+        _report(loader, path, error)
 
 
 def _add_heirs(loader: Loader, heirs: dict[bytes, list[str]]) -> set[str]:

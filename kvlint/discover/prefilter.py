@@ -35,6 +35,7 @@ _COMMON_BASES = frozenset(
 )
 
 _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_PLAIN = _LETTERS | frozenset(b".\"'- ")
 _MAX_ALONE = 1_000_000
 _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without the import
 _LONGEST_ENDING = 5  # what may follow the beginning of a word: FAIL-URE, CANCEL-LED
@@ -103,11 +104,13 @@ def names_outcomes(data: bytes) -> bool:
 
 
 def _keeps_a_table(data: bytes) -> bool:
-    """Whether something is stored by key in an attribute: `self.rooms[room] = ...`."""
+    """Whether a plain value is stored by key in an attribute: `self.rooms[room] = OPEN`."""
     at = data.find(b"] = ")
     while at >= 0:
-        line = data[data.rfind(b"\n", 0, at) + 1 : at].lstrip()
-        if b"." in line.partition(b"[")[0] and not line.startswith(b"#"):
+        line = data[data.rfind(b"\n", 0, at) + 1 : at]
+        end = data.find(b"\n", at)
+        value = data[at + 4 : end if end >= 0 else len(data)].partition(b"#")[0].strip()
+        if b"." in line.partition(b"[")[0] and _PLAIN.issuperset(value):
             return True
         at = data.find(b"] = ", at + 4)
     return b".setdefault(" in data
