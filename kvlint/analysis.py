@@ -2,21 +2,112 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator
+from types import ModuleType
+
+from kvlint import catalog
 from kvlint.config import Settings
 from kvlint.discover.project import Project
-from kvlint.findings import Report
+from kvlint.findings import Finding, Gap, Report, Searched, Span
+from kvlint.placing import place
 from kvlint.protocol.detect import find_protocols
+from kvlint.protocol.model import Protocol
+from kvlint.rulekit import Hit, View
+from kvlint.search.environment import delivered
+from kvlint.search.evidence import Bounds, gather
+from kvlint.search.system import System, build_system
 from kvlint.tables import transition_tables
+
+UNREADABLE = ("KV901", "unreadable-file")
+
+
+def analyse(project: Project, settings: Settings) -> Report:
+    """Everything that `kvlint check` reports, in a stable order.
+
+    Findings in files that were only read for a linted one are kept: the linted class inherits
+    them.
+    """
+    report = Report()
+    protocols = find_protocols(project, settings.protocol)
+    hits: list[tuple[str, str, Hit]] = []
+    views = [_view(protocol, protocols, report) for protocol in protocols]
+    for rule in _rules():
+        rule_id, name = _identity(rule)
+        for view in views:
+            hits += [(rule_id, name, hit) for hit in rule.find(view)]
+    report.findings = sorted(
+        [*place(hits), *_unreadable(project)], key=lambda f: (f.span, f.rule, f.fingerprint)
+    )
+    report.gaps = sorted([*report.gaps, *project.gaps], key=lambda g: (g.path, g.line, g.message))
+    return report
 
 
 def tables(project: Project, settings: Settings) -> Report:
     """The transition table of every status-update method in the linted files."""
     report = Report()
-    seen: set[tuple[str, str, str]] = set()
     for protocol in find_protocols(project, settings.protocol):
-        for table in transition_tables(protocol):
-            key = (table.class_name, table.path, table.method)
-            if key not in seen:
-                seen.add(key)
-                report.tables.append(table)
+        _add_tables(report, protocol)
     return report
+
+
+def _add_tables(report: Report, protocol: Protocol) -> None:
+    known = {(t.class_name, t.path, t.method) for t in report.tables}
+    for table in transition_tables(protocol):
+        if (table.class_name, table.path, table.method) not in known:
+            report.tables.append(table)
+
+
+def _view(protocol: Protocol, protocols: list[Protocol], report: Report) -> View:
+    _add_tables(report, protocol)
+    siblings = tuple(p for p in protocols if p.manager is protocol.manager)
+    system = build_system(protocol, delivered(protocol, siblings))
+    bounds = Bounds()
+    evidence = gather(system, bounds)
+    report.gaps += _gaps(system)
+    if evidence.searched:
+        report.searched.append(
+            Searched(
+                class_name=protocol.title,
+                threads=tuple(t.root.name for t in system.threads),
+                states=evidence.states,
+                preemptions=bounds.preemptions,
+                complete=evidence.complete,
+            )
+        )
+    return View(protocol, system, evidence, siblings, frozenset(protocol.updaters))
+
+
+def _gaps(system: System) -> list[Gap]:
+    path = system.protocol.manager.module.display
+    return [Gap(path, line, text) for line, text in system.gaps]
+
+
+def _rules() -> Iterator[ModuleType]:
+    """The rule modules, found by their file names."""
+    for rule in catalog.rules():
+        if rule.module is not None:
+            yield importlib.import_module(rule.module)
+
+
+def _identity(module: ModuleType) -> tuple[str, str]:
+    stem = module.__name__.rpartition(".")[2]
+    number, _, slug = stem.partition("_")
+    return number.upper(), slug.replace("_", "-")
+
+
+def _unreadable(project: Project) -> Iterator[Finding]:
+    rule, name = UNREADABLE
+    for problem in project.problems:
+        yield Finding(
+            rule=rule,
+            name=name,
+            verdict="confirmed",
+            severity="error",
+            span=Span(problem.path, problem.line, 1, problem.line, 1),
+            class_name="",
+            function="",
+            message=problem.message,
+            fingerprint=f"{rule}:{problem.path}",
+            group=f"{rule}:{problem.path}",
+        )

@@ -26,6 +26,12 @@ class Rule(NamedTuple):
     name: str
     page_path: str
 
+    @property
+    def module(self) -> str | None:
+        """The importable name of the rule's engine side; None for a rule that needs none."""
+        stem = os.path.splitext(self.page_path)[0]
+        return f"kvlint.rules.{os.path.basename(stem)}" if os.path.exists(stem + ".py") else None
+
     def page(self) -> str:
         """The Markdown page, the one source of text for everything that describes the rule."""
         try:

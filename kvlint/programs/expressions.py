@@ -142,7 +142,7 @@ class Expressions(Builder):
         protocol = self.protocol
         if isinstance(base, ClassRef):
             return self.class_attribute(base.cls, name)
-        if name in protocol.tables:
+        if name in protocol.known_tables:
             return TableRef(name)
         if name in protocol.queues:
             return QueueRef(name)
@@ -342,9 +342,14 @@ class Expressions(Builder):
     def iterate(self, source: Value, ctx: Context, node: ast.AST) -> None:
         """Note that a shared container is walked while others may change it."""
         if isinstance(source, TableRef):
-            self.emit(Op.ITER, ctx, node, name=source.name)
+            name, note = source.name, ""
         elif isinstance(source, InnerRef):
-            self.emit(Op.ITER, ctx, node, name=source.table, note="inner")
+            name, note = source.table, "inner"
+        else:
+            return
+        pad = self.may_raise_error("RuntimeError", ctx, node, note="RuntimeError")
+        walk = self.emit(Op.ITER, ctx, node, name=name, note=note)
+        self.patch(walk, "alt", pad)
 
     # -- conditions ------------------------------------------------------------------
 

@@ -72,6 +72,9 @@ class Op(Enum):
     CHOICE = "may raise"
     WINDOW = "window"
     NULLABLE = "attribute of a field that may be None"
+    HANDLER = "handler"
+    RAISE = "raise"
+    SKIP = "continue"
     DEAD = "thread dies"
     END = "end"
 

@@ -85,8 +85,11 @@ class Relevance:
         changed = True
         while changed:
             changed = False
-            for name, functions in self._by_name.items():
-                if name in relevant or name in HARMLESS:
+            for plain, functions in self._by_name.items():
+                name = plain
+                if name in HARMLESS:
+                    name = f"self.{name}"
+                if name in relevant:
                     continue
                 for function in functions:
                     mentioned, called, special = self._scan(function)
@@ -110,10 +113,17 @@ class Relevance:
                     if name is not None:
                         called.add(name)
                         if isinstance(node.func, ast.Attribute) and name in HARMLESS:
-                            called.add(f"{terminal_name(node.func.value)}.{name}")
+                            called.add(f"{_receiver(node.func.value)}.{name}")
                         special = special or (name in RECEIVERS and not node.args)
                         func = node.func
                         plain = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
                         special = special or (plain and is_queue_call(node, name))
             self._names[function] = (mentioned, called, special)
         return self._names[function]
+
+
+def _receiver(node: ast.expr) -> str | None:
+    """The last name of what a method is called on; `super()` is the object itself."""
+    if isinstance(node, ast.Call) and terminal_name(node.func) == "super":
+        return "self"
+    return terminal_name(node)

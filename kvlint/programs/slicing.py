@@ -16,7 +16,9 @@ LOOKS = frozenset({Op.TEST, Op.LOAD, Op.SETDEFAULT})
 TABLE_OPS = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT, Op.ITER})
 
 
-def tracked_tables(programs: Iterable[Program], status_table: str) -> frozenset[str]:
+def tracked_tables(
+    programs: Iterable[Program], status_table: str, room_tables: frozenset[str]
+) -> frozenset[str]:
     """The status table and the side tables whose presence decides something."""
     looked: set[str] = set()
     removed: set[str] = set()
@@ -31,7 +33,7 @@ def tracked_tables(programs: Iterable[Program], status_table: str) -> frozenset[
                 removed.add(instr.name)
                 if instr.alt >= 0:
                     looked.add(instr.name)
-    return frozenset(looked & removed) | {status_table}
+    return frozenset(looked & removed & room_tables) | {status_table}
 
 
 def _is_var(operand: object) -> bool:

@@ -90,7 +90,7 @@ class Statements(Calls):
             return False
         source = value.generators[0].iter
         if any(isinstance(n, ast.Attribute) and n.attr == name for n in ast.walk(source)):
-            self.emit(Op.ITER, ctx, value, name=name)
+            self.iterate(TableRef(name), ctx, value)
             self.emit(Op.POP, ctx, target, dst=self.fresh(name), name=name, args=(Const(None),))
             return True
         return False
@@ -253,6 +253,7 @@ class Statements(Calls):
         self.leave_loop(False, ctx, node)
 
     def _do_Continue(self, node: ast.Continue, ctx: Context) -> None:
+        self.emit(Op.SKIP, ctx, node)
         self.leave_loop(True, ctx, node)
 
     def _do_Return(self, node: ast.Return, ctx: Context) -> None:
@@ -321,6 +322,7 @@ class Statements(Calls):
         for handler in handlers:
             self.place(handler.label)
             self.unwind.append(InHandler(handler.types))
+            self.emit(Op.HANDLER, ctx, handler.node, note=" ".join(handler.types))
             if handler.node.name:
                 ctx.names[handler.node.name] = Const(PRESENT)
             self.lower_block(handler.node.body, ctx)

@@ -63,6 +63,7 @@ class Protocol:
     role: Role | None = None
     side_tables: frozenset[str] = frozenset()
     containers: frozenset[str] = frozenset()
+    own_containers: frozenset[str] = frozenset()
     queues: frozenset[str] = frozenset()
     locks: frozenset[str] = frozenset()
     updaters: tuple[str, ...] = ()
@@ -84,6 +85,11 @@ class Protocol:
     def tables(self) -> frozenset[str]:
         """The status table and the side tables."""
         return self.side_tables | {self.status_table}
+
+    @property
+    def known_tables(self) -> frozenset[str]:
+        """All containers that the manager and its components make, keyed by room or not."""
+        return self.tables | self.own_containers
 
     @property
     def classes(self) -> tuple[ClassInfo, ...]:

@@ -36,6 +36,11 @@ def fill(
     classes = protocol.classes
     own = [facts[c] for c in classes if c in facts]
     protocol.containers = frozenset(n for f in facts.values() for n in f.containers)
+    protocol.own_containers = frozenset(
+        n
+        for c in (*protocol.family, *protocol.components)
+        for n in (facts[c].containers if c in facts else ())
+    )
     protocol.locks = frozenset(n for f in own for n in f.locks)
     protocol.queues = frozenset(overrides.queues) or frozenset(n for f in own for n in f.queues)
     protocol.updaters = tuple(overrides.updaters) or _updaters(protocol, own)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kvlint.programs.ir import Op, Program
 from kvlint.programs.machine import Env, Machine, Shared
 from kvlint.protocol.domain import Member
-from kvlint.search.macro import Folder
+from kvlint.search.macro import Folder, Leap
 from kvlint.search.system import Operation, System
 from kvlint.tables import outcomes
 
@@ -50,6 +50,9 @@ class Driver:
         self.feeds = system.of_kind("feed")
         self.direct = not self.feeds and not _opens_feed(system) and _consumes(system)
         self.handshaken = _handshaken(system)
+        self.openings = _openings(system)
+        closes = sorted(system.of_kind("close"), key=lambda o: len(o.program.code))
+        self.closes = closes[:1]
         self._views: dict[Shared, frozenset[object]] = {}
 
     def moves(self, phase: Phase, shared: Shared) -> Iterator[Move]:
@@ -67,8 +70,23 @@ class Driver:
                 for operation in self.aborts:
                     yield Move(operation, None, Phase("live", phase.fed, True))
         elif phase.stage == "over":
-            for operation in self.system.of_kind("close"):
+            for operation in self.closes:
                 yield Move(operation, None, Phase("gone", phase.fed, phase.aborted))
+
+    def meant(self, move: Move, leap: Leap, shared: Shared) -> bool:
+        """Whether this way through an operation belongs to an ordinary request.
+
+        A constructor may refuse the room or serve a rank that takes no part, and a feeder finds
+        out for itself which chunk is the last: only the ways that agree with the plan are kept.
+        """
+        after = leap.shared
+        if move.operation.kind == "open" and after.status is not None:
+            return after.status in self.openings or after.status == shared.status
+        if move.operation.kind == "feed":
+            if len(after.queue) > len(shared.queue):
+                return after.queue[-1] == move.last
+            return after == shared and self.system.protocol.domain.is_terminal(shared.status)
+        return True
 
     def ready(self, shared: Shared) -> bool:
         """Whether the scheduler would send: not before the peer's metadata, not after the end."""
@@ -91,6 +109,24 @@ class Driver:
         """Whether polling may tell the scheduler that the room is over."""
         domain = self.system.protocol.domain
         return any(domain.is_terminal(v) or not isinstance(v, Member) for v in self.view(shared))
+
+
+def _openings(system: System) -> frozenset[Member | None]:
+    """What opening a fresh room gives: the earliest status, and what ran into others before."""
+    domain = system.protocol.domain
+    found: set[Member | None] = set()
+    for operation in system.of_kind("open"):
+        machine = system.machine(operation.program, 1)
+        fresh = [
+            s
+            for present in (frozenset[str](), system.tracked - {system.protocol.status_table})
+            for s in outcomes(machine, Shared(sides=present))
+            if s is not None and not domain.is_terminal(s)
+        ]
+        if operation.name == "__init__":
+            fresh = sorted(fresh, key=lambda m: m.index)[:1]
+        found |= set(fresh)
+    return frozenset(found)
 
 
 def results(machine: Machine, start: Shared) -> set[object]:

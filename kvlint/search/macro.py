@@ -1,28 +1,29 @@
 """Fold steps: run one thread from a switch point to the next, remembering the result.
 
-A thread's local steps cannot be seen by others, so only the points where a switch is possible
-become states of the search: waits and transfers in the wide mode, every access to something shared
-in the narrow mode.
+A thread's local steps cannot be seen by others, so only the points where a switch can matter
+become states of the search. In the wide mode that is where a thread blocks, and the first wait or
+transfer after an access to something shared; in the narrow mode every access to something shared.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kvlint.programs.ir import SHARED, Op
+from kvlint.programs.ir import SHARED, Instr, Op
 from kvlint.programs.machine import Env, Machine, Shared
 
-WIDE_STOPS = frozenset({Op.TAKE, Op.RECV, Op.WINDOW})
-NARROW_STOPS = SHARED | {Op.WINDOW}
+BLOCKS = frozenset({Op.TAKE, Op.RECV})
+VISIBLE = SHARED - {Op.FIELD_LOAD, Op.FIELD_STORE}
 ENDS = frozenset({Op.END, Op.DEAD})
+SHOWN = frozenset({Op.WINDOW, Op.SKIP, Op.HANDLER, Op.RAISE})
 MAX_FOLD = 4000
 
 
 @dataclass(frozen=True)
 class Event:
-    """One executed instruction that a witness shows: where, and the shared state around it."""
+    """One executed instruction that a witness may show, and the shared state around it."""
 
-    pc: int
+    instr: Instr
     before: Shared
     after: Shared
     taken: int
@@ -32,66 +33,95 @@ class Event:
 class Leap:
     """A run from one switch point to the next.
 
-    `events` are the shared accesses on the way, `decisions` the unknown choices that were made:
-    (pc, successor).
+    `wide` says that a switch at its end needs no bad luck. `events` are the shared accesses and
+    waits on the way, `decisions` the unknown choices that were made: (instruction, successor).
     """
 
     pc: int
     env: Env
     shared: Shared
+    wide: bool
     events: tuple[Event, ...]
-    decisions: tuple[tuple[int, int], ...]
+    decisions: tuple[tuple[Instr, int], ...]
+
+
+@dataclass(frozen=True)
+class _Run:
+    pc: int
+    env: Env
+    shared: Shared
+    touched: bool
+    waited: bool
+    events: tuple[Event, ...]
+    decisions: tuple[tuple[Instr, int], ...]
+
+    @property
+    def key(self) -> tuple[int, Env, Shared, bool, bool]:
+        return (self.pc, self.env, self.shared, self.touched, self.waited)
 
 
 class Folder:
-    """Memoised leaps of one thread."""
+    """The leaps of one thread."""
 
     def __init__(self, machine: Machine, narrow: bool) -> None:
         self.machine = machine
-        self.stops = NARROW_STOPS if narrow else WIDE_STOPS
-        self.memo: dict[tuple[int, Env, Shared, bool | None], tuple[Leap, ...]] = {}
+        self.narrow = narrow
         self.folded = 0
 
-    def is_wide(self, pc: int) -> bool:
-        """Whether a switch before this instruction needs no bad luck."""
-        return self.machine.code[pc].op in WIDE_STOPS or self.machine.code[pc].op in ENDS
-
-    def leaps(self, pc: int, env: Env, shared: Shared, feed: bool | None = None) -> tuple[Leap, ...]:
+    def leaps(self, pc: int, env: Env, shared: Shared, feed: bool | None = None) -> list[Leap]:
         """Every way from here to the next switch point; empty if blocked or over."""
-        key = (pc, env, shared, feed)
-        found = self.memo.get(key)
-        if found is None:
-            found = self.memo[key] = tuple(self._run(pc, env, shared, feed))
-        return found
-
-    def _run(self, pc: int, env: Env, shared: Shared, feed: bool | None) -> list[Leap]:
-        code = self.machine.code
-        start = Leap(pc, env, shared, (), ())
-        todo = [start]
-        seen: set[tuple[int, Env, Shared, bool]] = set()
+        todo = [_Run(pc, env, shared, False, False, (), ())]
+        seen = {todo[0].key}
         done: dict[tuple[int, Env, Shared], Leap] = {}
-        first = True
         while todo and len(seen) < MAX_FOLD:
-            now = todo.pop(0)
-            instr = code[now.pc]
-            if not first and (instr.op in self.stops or instr.op in ENDS):
-                done.setdefault((now.pc, now.env, now.shared), now)
-                continue
-            successors = self.machine.steps(now.pc, now.env, now.shared, feed)
-            if not successors and not first:
-                done.setdefault((now.pc, now.env, now.shared), now)  # a lock is taken
-                continue
-            first = False
-            for step in successors:
-                key = (step.pc, step.env, step.shared, bool(now.events))
-                if key in seen:
-                    continue
-                seen.add(key)
-                events, decisions = now.events, now.decisions
-                if instr.op in SHARED or instr.op is Op.WINDOW:
-                    events = (*events, Event(now.pc, now.shared, step.shared, step.pc))
-                if len(successors) > 1 and instr.op in (Op.BRANCH, Op.CHOICE):
-                    decisions = (*decisions, (now.pc, step.pc))
-                todo.append(Leap(step.pc, step.env, step.shared, events, decisions))
+            ahead: list[_Run] = []
+            for run in todo:
+                self._expand(run, feed, ahead, seen, done)
+            todo = ahead  # level by level, so the first way found is a shortest one
         self.folded += len(seen)
         return list(done.values())
+
+    def _expand(
+        self,
+        run: _Run,
+        feed: bool | None,
+        ahead: list[_Run],
+        seen: set[tuple[int, Env, Shared, bool, bool]],
+        done: dict[tuple[int, Env, Shared], Leap],
+    ) -> None:
+        instr = self.machine.code[run.pc]
+        successors = self.machine.steps(run.pc, run.env, run.shared, feed)
+        if not successors:
+            if run.events or run.decisions or instr.op in ENDS:
+                self._stop(run, True, done)
+            return
+        for step in successors:
+            after = self._after(run, instr, step.pc, step.env, step.shared, len(successors) > 1)
+            op = self.machine.code[after.pc].op
+            if op in ENDS or op in BLOCKS:
+                self._stop(after, True, done)
+            elif self.narrow and after.touched and op in VISIBLE:
+                self._stop(after, after.waited, done)
+            elif not self.narrow and after.touched and op is Op.WINDOW:
+                self._stop(after, True, done)
+            elif after.key not in seen:
+                seen.add(after.key)
+                ahead.append(after)
+
+    @staticmethod
+    def _after(
+        run: _Run, instr: Instr, pc: int, env: Env, shared: Shared, chosen: bool
+    ) -> _Run:
+        touches = instr.op in VISIBLE
+        events, decisions = run.events, run.decisions
+        if touches or instr.op in SHOWN:
+            events = (*events, Event(instr, run.shared, shared, pc))
+        if chosen and instr.op in (Op.BRANCH, Op.CHOICE):
+            decisions = (*decisions, (instr, pc))
+        waited = instr.op is Op.WINDOW or (run.waited and not touches)
+        return _Run(pc, env, shared, run.touched or touches, waited, events, decisions)
+
+    @staticmethod
+    def _stop(run: _Run, wide: bool, done: dict[tuple[int, Env, Shared], Leap]) -> None:
+        leap = Leap(run.pc, run.env, run.shared, wide, run.events, run.decisions)
+        done.setdefault((run.pc, run.env, run.shared), leap)

@@ -4,7 +4,10 @@ Two passes. The wide one lets a thread be interrupted only where it waits or tra
 one anywhere, with at most `preemptions` interruptions elsewhere (iterative context bounding:
 Musuvathi and Qadeer, PLDI 2007). Each run allows one disturbance (an abort by message, by the
 scheduler, by an outside caller, or one tick of a watcher), so that "at most one abort per room" is
-the environment and not a side effect.
+part of the environment.
+
+Shared states and places of threads are numbered as they are met, so a state of the search is a
+short tuple of integers and a thread's leaps from a pair of numbers are worked out once.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ from kvlint.search.macro import ENDS, Event, Folder, Leap
 from kvlint.search.system import Operation, System, Thread
 
 IDLE = -1
+# (shared, who would be interrupted by a switch, interruptions so far, place of each thread)
+State = tuple[int, ...]
+Decisions = dict[Instr, frozenset[int]]
 
 
 @dataclass(frozen=True)
@@ -32,37 +38,26 @@ class Place:
     phase: Phase | None = None
     turns: int = 0
     last: bool | None = None
+    wide: bool = True
 
 
 @dataclass(frozen=True)
-class State:
-    """The shared state, every thread's place, who ran last, and the interruptions so far."""
+class Arrow:
+    """One leap of one thread, by number."""
 
-    shared: Shared
-    places: tuple[Place, ...]
-    running: int = -1
-    preemptions: int = 0
-
-
-@dataclass(frozen=True)
-class Executed:
-    """One leap of a path, with the thread that made it."""
-
-    thread: int
-    instr: list[Instr]
-    events: tuple[Event, ...]
-    decisions: tuple[tuple[int, int], ...]
+    place: int
+    shared: int
+    leap: Leap
 
 
 @dataclass
 class Finish:
-    """A bad end that was reached, with the state it was reached in."""
+    """A bad end: its kind, the state it shows in, and the event that made it bad."""
 
     kind: str
     state: State
-    path_end: State
-    event: Event | None = None
     thread: int = -1
+    event: Event | None = None
 
 
 @dataclass
@@ -71,8 +66,8 @@ class Outcome:
 
     states: int = 0
     complete: bool = True
-    ends: list[Finish] = field(default_factory=list)
     concluded: bool = False
+    ends: list[Finish] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -85,23 +80,26 @@ class Run:
     callers: tuple[Operation, ...] = ()
     tickers: tuple[Thread, ...] = ()
     chunks: int = 2
-    closes: bool = True
-
-
-Result = tuple[Place, Leap, list[Instr]]
 
 
 class Search:
-    """One run over one system."""
+    """One run over one system; `only` restricts unknown choices to those given."""
 
     def __init__(
-        self, system: System, run: Run, narrow: bool, preemptions: int, max_states: int
+        self,
+        system: System,
+        run: Run,
+        narrow: bool,
+        preemptions: int,
+        max_states: int,
+        only: Decisions | None = None,
     ) -> None:
         self.system = system
         self.run = run
-        self.narrow = narrow
         self.bound = preemptions if narrow else 0
+        self.narrow = narrow
         self.max_states = max_states
+        self.only = only
         self.threads = [t for t in system.threads if t.kind != "ticker" or t in run.tickers]
         self.folders = [
             Folder(system.machine(t.program, i + 1), narrow) for i, t in enumerate(self.threads)
@@ -110,16 +108,40 @@ class Search:
         self.caller_index = self.driver_index + 1
         self.driver = Driver(system, run.chunks, run.aborts, self.driver_index + 1)
         self.operation_folders: dict[tuple[Operation, int], Folder] = {}
-        self.parents: dict[State, tuple[State, Executed] | None] = {}
+        self.parents: dict[State, tuple[State, int, Leap] | None] = {}
+        self.places: list[Place] = []
+        self._place_ids: dict[Place, int] = {}
+        self.shareds: list[Shared] = []
+        self._shared_ids: dict[Shared, int] = {}
+        self._arrows: dict[tuple[int, int, int, bool], list[Arrow]] = {}
+
+    # -- numbering -------------------------------------------------------------------
+
+    def place_id(self, place: Place) -> int:
+        """The number of a place."""
+        found = self._place_ids.get(place)
+        if found is None:
+            found = self._place_ids[place] = len(self.places)
+            self.places.append(place)
+        return found
+
+    def shared_id(self, shared: Shared) -> int:
+        """The number of a shared state."""
+        found = self._shared_ids.get(shared)
+        if found is None:
+            found = self._shared_ids[shared] = len(self.shareds)
+            self.shareds.append(shared)
+        return found
 
     # -- the state graph -------------------------------------------------------------
 
     def initial(self) -> State:
         """Nothing has happened; all messages of the run are still to come."""
         places = [Place(0, f.machine.initial()) for f in self.folders]
-        driver = Place(IDLE, phase=Phase())
-        caller = Place(IDLE, turns=1 if self.run.callers else 0)
-        return State(Shared(frames=self.run.frames), (*places, driver, caller))
+        places.append(Place(IDLE, phase=Phase()))
+        places.append(Place(IDLE))
+        shared = self.shared_id(Shared(frames=self.run.frames))
+        return (shared, -1, 0, *(self.place_id(p) for p in places))
 
     def name_of(self, thread: int) -> str:
         """How a witness calls a thread."""
@@ -131,53 +153,77 @@ class Search:
         """Search everything within the bounds."""
         outcome = Outcome()
         start = self.initial()
-        self.parents[start] = None
+        parents = self.parents
+        parents[start] = None
         todo = deque([start])
         while todo:
             state = todo.popleft()
             moved = False
-            for after, executed in self.successors(state):
-                moved = moved or self._progress(state, after)
-                if after not in self.parents:
-                    if len(self.parents) >= self.max_states:
-                        outcome.complete = False
-                        continue
-                    self.parents[after] = (state, executed)
-                    self._watch(after, executed, outcome)
-                    todo.append(after)
-            self._judge(state, moved, outcome)
-        outcome.states = len(self.parents)
+            for after, thread, leap in self.successors(state):
+                moved = moved or after[0] != state[0] or after[3:] != state[3:]
+                if after in parents:
+                    continue
+                if len(parents) >= self.max_states:
+                    outcome.complete = False
+                    continue
+                parents[after] = (state, thread, leap)
+                self._watch(after, thread, leap, outcome)
+                todo.append(after)
+            if not moved:
+                self._judge(state, outcome)
+        outcome.states = len(parents)
         return outcome
 
-    def _progress(self, before: State, after: State) -> bool:
-        return before.shared != after.shared or before.places != after.places
-
-    def successors(self, state: State) -> Iterator[tuple[State, Executed]]:
+    def successors(self, state: State) -> Iterator[tuple[State, int, Leap]]:
         """Every leap of every thread that may run now."""
-        holder = state.running
-        for thread in range(len(state.places)):
-            cost = 0
-            if holder >= 0 and thread != holder and self._interrupts(state, holder):
-                cost = 1
-                if not self.narrow or state.preemptions + cost > self.bound:
-                    continue
-            for place, leap, code in self._thread_leaps(state, thread):
-                places = (*state.places[:thread], place, *state.places[thread + 1 :])
-                owner = self._owner(thread, place)
-                after = State(leap.shared, places, owner, state.preemptions + cost)
-                yield after, Executed(thread, code, leap.events, leap.decisions)
+        shared, holder, spent = state[0], state[1], state[2]
+        opened = self._opened(state)
+        held_up = holder >= 0 and bool(self.arrows(holder, state[3 + holder], shared, opened))
+        for thread in range(len(state) - 3):
+            cost = 1 if held_up and thread != holder else 0
+            if cost and (not self.narrow or spent >= self.bound):
+                continue
+            for arrow in self.arrows(thread, state[3 + thread], shared, opened):
+                place = self.places[arrow.place]
+                owner = -1 if place.wide else thread
+                at = 3 + thread
+                after = (
+                    arrow.shared,
+                    owner,
+                    spent + cost,
+                    *state[3:at],
+                    arrow.place,
+                    *state[at + 1 :],
+                )
+                yield after, thread, arrow.leap
 
-    def _owner(self, thread: int, place: Place) -> int:
-        """The thread that a switch would interrupt; -1 where a switch costs nothing."""
-        if place.pc == IDLE:
-            return -1
-        folder = self._folder(thread, place)
-        return -1 if folder.is_wide(place.pc) else thread
+    def _opened(self, state: State) -> bool:
+        phase = self.places[state[3 + self.driver_index]].phase
+        return phase is not None and phase.stage != "new"
 
-    def _interrupts(self, state: State, holder: int) -> bool:
-        return any(True for _ in self._thread_leaps(state, holder))
+    def arrows(self, thread: int, place: int, shared: int, opened: bool) -> list[Arrow]:
+        """The leaps of a thread from a place in a shared state."""
+        key = (thread, place, shared, opened)
+        found = self._arrows.get(key)
+        if found is None:
+            found = self._arrows[key] = [
+                Arrow(self.place_id(to), self.shared_id(leap.shared), leap)
+                for to, leap in self._leaps(
+                    thread, self.places[place], self.shareds[shared], opened
+                )
+                if self._allowed(leap)
+            ]
+        return found
 
-    def _folder(self, thread: int, place: Place) -> Folder:
+    def _allowed(self, leap: Leap) -> bool:
+        if self.only is None:
+            return True
+        return all(to in self.only.get(instr, (to,)) for instr, to in leap.decisions)
+
+    # -- leaps of one thread ---------------------------------------------------------
+
+    def folder(self, thread: int, place: Place) -> Folder:
+        """What runs a thread at this place."""
         if place.operation is None:
             return self.folders[thread]
         key = (place.operation, thread)
@@ -186,23 +232,25 @@ class Search:
             self.operation_folders[key] = Folder(machine, self.narrow)
         return self.operation_folders[key]
 
-    def _thread_leaps(self, state: State, thread: int) -> Iterator[Result]:
-        place = state.places[thread]
+    def _leaps(
+        self, thread: int, place: Place, shared: Shared, opened: bool
+    ) -> Iterator[tuple[Place, Leap]]:
         if place.pc == IDLE:
-            yield from self._start(state, thread, place)
+            if thread == self.caller_index:
+                yield from self._call(place, shared, opened)
+            else:
+                yield from self._schedule(place, shared)
             return
-        folder = self._folder(thread, place)
+        folder = self.folder(thread, place)
         if folder.machine.code[place.pc].op in ENDS:
             return
-        if thread < len(self.threads) and not self._enabled(state, thread, place):
+        if thread < len(self.threads) and not self._enabled(thread, place, opened):
             return
-        for leap in folder.leaps(place.pc, place.env, state.shared, place.last):
-            yield self._advance(thread, place, leap, folder), leap, folder.machine.code
+        for leap in folder.leaps(place.pc, place.env, shared, place.last):
+            yield self._advance(thread, place, leap, folder), leap
 
-    def _enabled(self, state: State, thread: int, place: Place) -> bool:
+    def _enabled(self, thread: int, place: Place, opened: bool) -> bool:
         kind = self.threads[thread].kind
-        stage = state.places[self.driver_index].phase
-        opened = stage is not None and stage.stage != "new"
         if kind == "task":
             return opened
         return kind != "ticker" or (opened and place.turns < 2)
@@ -210,106 +258,95 @@ class Search:
     def _advance(self, thread: int, place: Place, leap: Leap, folder: Folder) -> Place:
         op = folder.machine.code[leap.pc].op
         if place.operation is None:
-            waits = self.threads[thread].kind == "ticker" and op is Op.WINDOW
-            turns = place.turns + 1 if waits and leap.shared.status is not None else place.turns
-            return Place(leap.pc, leap.env, turns=turns)
-        if op in ENDS and not (op is Op.DEAD and thread == self.caller_index):
-            if op is Op.DEAD:
-                return Place(leap.pc, leap.env, place.operation, place.phase, place.turns)
+            turns = place.turns
+            if self.threads[thread].kind == "ticker" and any(
+                e.instr.op is Op.WINDOW for e in leap.events
+            ):
+                turns += 1
+            return Place(leap.pc, leap.env, turns=turns, wide=leap.wide)
+        if op in ENDS:  # an exception goes to the caller, who is done with the call as well
             return Place(IDLE, (), None, place.phase, place.turns)
-        return Place(leap.pc, leap.env, place.operation, place.phase, place.turns, place.last)
+        return Place(
+            leap.pc, leap.env, place.operation, place.phase, place.turns, place.last, leap.wide
+        )
 
-    def _start(self, state: State, thread: int, place: Place) -> Iterator[Result]:
-        if thread == self.caller_index:
-            yield from self._call(state, place)
-            return
-        assert place.phase is not None
-        shared = state.shared
-        if place.phase.stage == "live" and shared.status is not None:
-            if self.driver.sees_end(shared) and self.run.closes:
-                over = Phase("over", place.phase.fed, place.phase.aborted)
-                yield Place(IDLE, phase=over), Leap(IDLE, (), shared, (), ()), []
-            if self.driver.direct and place.phase.fed < self.run.chunks:
-                if self.driver.ready(shared):
-                    fed = Phase("live", place.phase.fed + 1, place.phase.aborted)
-                    last = fed.fed == self.run.chunks
-                    after = shared.having(queue=(*shared.queue, last))
-                    yield Place(IDLE, phase=fed), Leap(IDLE, (), after, (), ()), []
-        for move in self.driver.moves(place.phase, shared):
-            yield from self._begin(thread, place, move, shared)
+    def _schedule(self, place: Place, shared: Shared) -> Iterator[tuple[Place, Leap]]:
+        phase = place.phase
+        assert phase is not None
+        if phase.stage == "live" and shared.status is not None:
+            if self.driver.sees_end(shared):
+                over = Phase("over", phase.fed, phase.aborted)
+                yield Place(IDLE, phase=over), _nothing(shared)
+            if self.driver.direct and phase.fed < self.run.chunks and self.driver.ready(shared):
+                fed = Phase("live", phase.fed + 1, phase.aborted)
+                last = fed.fed == self.run.chunks
+                after = shared.having(queue=(*shared.queue, last))
+                yield Place(IDLE, phase=fed), _nothing(after)
+        for move in self.driver.moves(phase, shared):
+            yield from self._begin(place, move, shared)
 
     def _begin(
-        self, thread: int, place: Place, move: Move, shared: Shared
-    ) -> Iterator[Result]:
+        self, place: Place, move: Move, shared: Shared
+    ) -> Iterator[tuple[Place, Leap]]:
+        thread = self.driver_index
         started = Place(0, (), move.operation, move.after, place.turns, move.last)
-        folder = self._folder(thread, started)
+        folder = self.folder(thread, started)
         for leap in folder.leaps(0, folder.machine.initial(), shared, move.last):
-            if move.operation.kind == "feed" and not _fed_as_meant(leap, move, shared):
-                continue
-            yield self._advance(thread, started, leap, folder), leap, folder.machine.code
+            if self.driver.meant(move, leap, shared):
+                yield self._advance(thread, started, leap, folder), leap
 
-    def _call(self, state: State, place: Place) -> Iterator[Result]:
-        if place.turns < 1:
-            return
-        for operation in self.run.callers:
-            started = Place(0, (), operation, None, place.turns - 1)
-            folder = self._folder(self.caller_index, started)
-            for leap in folder.leaps(0, folder.machine.initial(), state.shared):
-                place = self._advance(self.caller_index, started, leap, folder)
-                yield place, leap, folder.machine.code
+    def _call(
+        self, place: Place, shared: Shared, opened: bool
+    ) -> Iterator[tuple[Place, Leap]]:
+        """Outside callers: each operation of the run once, in any order."""
+        for i, operation in enumerate(self.run.callers):
+            if place.turns >> i & 1 or (operation.kind == "finish" and not opened):
+                continue
+            started = Place(0, (), operation, None, place.turns | 1 << i)
+            folder = self.folder(self.caller_index, started)
+            for leap in folder.leaps(0, folder.machine.initial(), shared):
+                yield self._advance(self.caller_index, started, leap, folder), leap
 
     # -- bad ends --------------------------------------------------------------------
 
-    def _watch(self, state: State, executed: Executed, outcome: Outcome) -> None:
+    def _watch(self, state: State, thread: int, leap: Leap, outcome: Outcome) -> None:
         """Bad things that happen on the way."""
         domain = self.system.protocol.domain
-        for event in executed.events:
+        phase = self.places[state[3 + self.driver_index]].phase
+        for event in leap.events:
             before, after = event.before.status, event.after.status
-            op = executed.instr[event.pc].op if executed.instr else None
             if domain.is_failure(before) and after is not None and not domain.is_failure(after):
-                kind = "resurrected"
-            elif before is None and after is not None and op in (Op.STORE, Op.SETDEFAULT):
-                phase = state.places[self.driver_index].phase
-                if phase is None or phase.stage != "gone" or domain.is_terminal(after):
-                    continue
-                kind = "zombie"
-            else:
-                continue
-            outcome.ends.append(Finish(kind, state, state, event, executed.thread))
-        place = state.places[executed.thread]
-        if place.pc >= 0:
-            code = self._folder(executed.thread, place).machine.code
-            if code[place.pc].op is Op.DEAD:
-                outcome.ends.append(Finish("dead-thread", state, state, None, executed.thread))
+                outcome.ends.append(Finish("resurrected", state, thread, event))
+            elif before is None and after is not None and phase is not None:
+                if phase.stage == "gone" and not domain.is_terminal(after):
+                    outcome.ends.append(Finish("zombie", state, thread, event))
+        place = self.places[state[3 + thread]]
+        if place.pc >= 0 and thread < len(self.threads):
+            if self.folder(thread, place).machine.code[place.pc].op is Op.DEAD:
+                outcome.ends.append(Finish("dead-thread", state, thread))
 
-    def _judge(self, state: State, moved: bool, outcome: Outcome) -> None:
+    def _judge(self, state: State, outcome: Outcome) -> None:
         """A state in which nothing but polling is left."""
-        if moved:
-            return
-        driver = state.places[self.driver_index]
+        driver = self.places[state[3 + self.driver_index]]
+        shared = self.shareds[state[0]]
         phase = driver.phase
         if phase is None or driver.pc != IDLE or phase.stage == "new":
             return
-        if phase.stage in ("over", "gone") or self.driver.sees_end(state.shared):
+        if phase.stage in ("over", "gone") or self.driver.sees_end(shared):
             outcome.concluded = True
-        elif phase.stage == "live" and state.shared.status is not None:
-            outcome.ends.append(Finish("pinned", state, state))
+        elif shared.status is not None:
+            outcome.ends.append(Finish("pinned", state))
 
-    def path(self, state: State) -> list[tuple[State, Executed]]:
-        """The shortest path to a state: (state after, what was executed)."""
+    def path(self, state: State) -> list[tuple[State, int, Leap]]:
+        """The shortest path to a state: (state after, thread, leap)."""
         found = []
-        here: State | None = state
-        while here is not None:
-            parent = self.parents[here]
-            if parent is None:
-                break
-            found.append((here, parent[1]))
-            here = parent[0]
+        parent = self.parents[state]
+        while parent is not None:
+            found.append((state, parent[1], parent[2]))
+            state = parent[0]
+            parent = self.parents[state]
         return found[::-1]
 
 
-def _fed_as_meant(leap: Leap, move: Move, shared: Shared) -> bool:
-    """A feeder may find out itself which chunk is the last: keep the runs that agree."""
-    if len(leap.shared.queue) > len(shared.queue):
-        return leap.shared.queue[-1] == move.last
-    return True
+def _nothing(shared: Shared) -> Leap:
+    return Leap(IDLE, (), shared, True, (), ())

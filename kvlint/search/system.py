@@ -17,6 +17,7 @@ from kvlint.programs.machine import STRANGER, Machine, Shared
 from kvlint.programs.slicing import relevant_locks, sliced, tracked_tables
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Frame, Protocol, ThreadRoot
+from kvlint.tables import outcomes
 
 POLL_WORDS = ("poll", "check", "peek", "state", "status", "lookup", "result", "read")
 EFFECTS = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT, Op.PUT})
@@ -74,9 +75,9 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
     roots = _lowered_roots(protocol, system)
     entries = list(_lowered_entries(protocol, [p for _, p in roots]))
     programs = [p for _, p in roots] + [p for _, _, p in entries]
-    system.tracked = tracked_tables(programs, protocol.status_table)
+    system.tracked = tracked_tables(programs, protocol.status_table, protocol.tables)
     system.locks = relevant_locks(programs, system.tracked)
-    system.fields = _closed_fields(protocol, {name for _, name, _ in entries})
+    system.fields = _closed_fields(protocol, _operation_names(system, entries))
     for root, program in roots:
         small = sliced(program, system.tracked, system.locks, system.fields)
         if _touches(small, system):
@@ -89,6 +90,17 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
     system.peers_known = bool(frames)
     system.frames = frames or tuple(_tags(system))
     return system
+
+
+def _operation_names(system: System, entries: list[tuple[ClassInfo, str, Program]]) -> set[str]:
+    """Entry points that become operations, told before the fields are known."""
+    return {
+        name
+        for cls, name, program in entries
+        if _operation_kind(
+            system, cls, name, sliced(program, system.tracked, system.locks, frozenset())
+        )
+    }
 
 
 def _lowered_roots(protocol: Protocol, system: System) -> list[tuple[ThreadRoot, Program]]:
@@ -223,15 +235,26 @@ def _operation_kind(system: System, cls: ClassInfo, name: str, program: Program)
     touches = any(i.op in EFFECTS and i.name in system.tracked for i in program.code)
     if not touches:
         return ""
-    if cls in system.protocol.holders and not removes:
-        return "abort" if stores else ""
-    return "" if cls in system.protocol.holders else "other"
+    if cls in system.protocol.holders:
+        return "abort" if stores and not removes else ""
+    return "finish" if _finishes(system, program) else "other"
+
+
+def _finishes(system: System, program: Program) -> bool:
+    """Whether the operation can take a live room to success."""
+    domain = system.protocol.domain
+    machine = system.machine(program, 1)
+    sides = system.tracked - {system.protocol.status_table}
+    for status in domain.members:
+        if not domain.is_terminal(status):
+            ends = outcomes(machine, Shared(status, frozenset(sides)))
+            if any(r is not None and r.name in domain.successes for r in ends):
+                return True
+    return False
 
 
 def _creates(system: System, program: Program) -> bool:
     """Whether the operation can give an absent room a status that is not terminal."""
-    from kvlint.tables import outcomes
-
     machine = system.machine(program, 1)
     results = outcomes(machine, Shared())
     return any(r is not None and not system.protocol.domain.is_terminal(r) for r in results)

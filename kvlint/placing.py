@@ -1,0 +1,156 @@
+"""Turn rule hits into findings: spans, fingerprints, groups, one finding per site."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+from collections.abc import Iterable
+
+from kvlint.findings import SEVERITIES, SEVERITY_OF, VERDICTS, Finding, Related, Span
+from kvlint.programs.ir import Where
+from kvlint.rulekit import Hit
+from kvlint.search.trail import steps
+
+FIRST_LINE_ONLY = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.ExceptHandler,
+    ast.For,
+    ast.While,
+    ast.With,
+    ast.If,
+    ast.Try,
+)
+
+
+def span_of(where: Where) -> Span:
+    """The place of a node, in characters; a compound statement is shown by its first line."""
+    node = where.node
+    line = getattr(node, "lineno", 1)
+    end_line = getattr(node, "end_lineno", None) or line
+    lines = where.module.source.split("\n")
+    column = _characters(lines, line, getattr(node, "col_offset", 0))
+    if isinstance(node, FIRST_LINE_ONLY):
+        text = lines[line - 1].rstrip("\r") if line <= len(lines) else ""
+        return Span(where.module.display, line, column, line, len(text) + 1)
+    end = _characters(lines, end_line, getattr(node, "end_col_offset", 0) or 0)
+    return Span(where.module.display, line, column, end_line, end)
+
+
+def _characters(lines: list[str], line: int, offset: int) -> int:
+    """A column that counts characters from 1, from the parser's offset in bytes."""
+    if line > len(lines):
+        return 1
+    text = lines[line - 1]
+    return len(text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")) + 1
+
+
+def place(hits: Iterable[tuple[str, str, Hit]]) -> list[Finding]:
+    """Findings of (rule id, rule name, hit), each site once with its worst verdict."""
+    best: dict[tuple[str, Span], tuple[str, str, Hit]] = {}
+    causes: dict[tuple[str, Span], list[tuple[object, ...]]] = {}
+    for rule, name, hit in hits:
+        key = (rule, span_of(hit.where))
+        causes.setdefault(key, []).append(hit.cause)
+        if key not in best or _rank(hit) < _rank(best[key][2]):
+            best[key] = (rule, name, hit)
+    groups = _groups(best, causes)
+    counts: dict[str, int] = {}
+    found = []
+    for key in sorted(best, key=lambda k: (k[1], k[0])):
+        rule, name, hit = best[key]
+        print_ = _fingerprint(rule, hit.where)
+        counts[print_] = counts.get(print_, 0) + 1
+        unique = hashlib.sha256(f"{print_}/{counts[print_]}".encode()).hexdigest()[:16]
+        found.append(_finding(rule, name, hit, key[1], unique, groups[key]))
+    return _named_groups(found)
+
+
+def _rank(hit: Hit) -> tuple[int, int]:
+    return VERDICTS.index(hit.verdict), 0 if hit.witness is not None else 1
+
+
+def _groups(
+    best: dict[tuple[str, Span], tuple[str, str, Hit]],
+    causes: dict[tuple[str, Span], list[tuple[object, ...]]],
+) -> dict[tuple[str, Span], int]:
+    """Sites that share a cause, directly or through others, get one number (union-find)."""
+    parent: dict[object, object] = {}
+
+    def root(x: object) -> object:
+        parent.setdefault(x, x)
+        while parent[x] != x:
+            parent[x] = parent[parent[x]]
+            x = parent[x]
+        return x
+
+    for key, found in causes.items():
+        for cause in found:
+            if cause:
+                parent[root(key)] = root(("cause", cause))
+    numbers: dict[object, int] = {}
+    return {key: numbers.setdefault(root(key), len(numbers)) for key in sorted(best)}
+
+
+def _finding(rule: str, name: str, hit: Hit, span: Span, unique: str, group: int) -> Finding:
+    related = tuple(Related(span_of(where), text) for where, text in hit.related)
+    return Finding(
+        rule=rule,
+        name=name,
+        verdict=hit.verdict,
+        severity=SEVERITY_OF[hit.verdict],
+        span=span,
+        class_name=hit.where.class_name,
+        function=hit.where.function,
+        message=hit.message,
+        fingerprint=unique,
+        group=str(group),
+        fixes=hit.fixes if hit.verdict != "latent" else (),
+        bad_end=hit.bad_end if hit.verdict != "latent" else None,
+        related=related,
+        witness=steps(hit.witness) if hit.witness is not None else (),
+    )
+
+
+def _named_groups(found: list[Finding]) -> list[Finding]:
+    """Name each group after the fingerprint of its worst finding."""
+    from dataclasses import replace
+
+    lead: dict[str, Finding] = {}
+    for finding in found:
+        first = lead.get(finding.group)
+        if first is None or _order(finding) < _order(first):
+            lead[finding.group] = finding
+    return [replace(f, group=lead[f.group].fingerprint) for f in found]
+
+
+def _order(finding: Finding) -> tuple[int, str, Span]:
+    return SEVERITIES.index(finding.severity), finding.rule, finding.span
+
+
+def _fingerprint(rule: str, where: Where) -> str:
+    """What stays when lines move or locals are renamed: rule, place in the code, shape."""
+    module = os.path.basename(os.path.dirname(where.module.display))
+    shape = _shape(where.node)
+    parts = (rule, module, os.path.basename(where.module.display), where.class_name,
+             where.function, shape)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _shape(node: ast.AST) -> str:
+    """The syntax of a node with local names numbered instead of named."""
+    if isinstance(node, FIRST_LINE_ONLY):
+        return type(node).__name__ + str(getattr(node, "name", ""))
+    names: dict[str, str] = {}
+    out = []
+    for child in ast.walk(node):
+        out.append(type(child).__name__)
+        if isinstance(child, ast.Name):
+            out.append(names.setdefault(child.id, f"n{len(names)}"))
+        elif isinstance(child, ast.Attribute):
+            out.append(child.attr)
+        elif isinstance(child, ast.Constant):
+            out.append(repr(child.value))
+    return " ".join(out)

@@ -1,0 +1,152 @@
+"""What a rule gets to see and what it hands back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kvlint.programs.ir import Instr, Op, Program, Where
+from kvlint.protocol.model import Protocol
+from kvlint.search.evidence import Evidence, Moment, Witness, outer_site
+from kvlint.search.system import Operation, System, Thread
+
+LOOPS = frozenset({"consumer", "control", "ticker"})
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One site that breaks a rule, before it is placed in a file.
+
+    `cause` names the root cause: hits that share one are shown as one block.
+    """
+
+    where: Where
+    verdict: str
+    message: str
+    fixes: tuple[str, ...] = ()
+    bad_end: str | None = None
+    related: tuple[tuple[Where, str], ...] = ()
+    witness: Witness | None = None
+    cause: tuple[object, ...] = ()
+
+
+@dataclass(eq=False)
+class View:
+    """One protocol with everything that was found out about it."""
+
+    protocol: Protocol
+    system: System
+    evidence: Evidence
+    siblings: tuple[Protocol, ...] = ()
+    updaters: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def table(self) -> str:
+        """The status table's name."""
+        return self.protocol.status_table
+
+    def written_at(self, instr: Instr) -> Where:
+        """The call that writes a status, seen from outside the update methods."""
+        return outer_site(instr, self.updaters)
+
+    def programs(self) -> Iterator[tuple[str, str, Program]]:
+        """(kind, name, full program) of every thread and operation."""
+        for thread in self.system.threads:
+            yield thread.kind, thread.root.name, thread.full
+        for operation in self.system.operations:
+            yield operation.kind, operation.name, operation.full
+
+    @cached_property
+    def consumers(self) -> list[Thread]:
+        """Threads that take chunks from a queue."""
+        return [t for t in self.system.threads if t.kind == "consumer"]
+
+    @cached_property
+    def removers(self) -> dict[str, set[str]]:
+        """Per table, the threads (`scheduler` for its operations) that remove rooms from it."""
+        found: dict[str, set[str]] = {}
+        for kind, name, program in self.programs():
+            who = name if kind in (*LOOPS, "task") else "scheduler"
+            for instr in program.code:
+                if instr.op is Op.POP:
+                    found.setdefault(instr.name, set()).add(who)
+        return found
+
+    @cached_property
+    def writers(self) -> dict[str, set[str]]:
+        """Per table, the threads that store, insert or remove (inner containers included)."""
+        found: dict[str, set[str]] = {}
+        for kind, name, program in self.programs():
+            who = name if kind in (*LOOPS, "task") else "scheduler"
+            for instr in program.code:
+                if instr.op in (Op.STORE, Op.POP, Op.SETDEFAULT):
+                    found.setdefault(instr.name, set()).add(who)
+        return found
+
+    @cached_property
+    def readers(self) -> frozenset[str]:
+        """Methods that only return what the status table says."""
+        found = set()
+        for cls in self.protocol.classes:
+            for name, function in cls.methods.items():
+                body = [s for s in function.body if not isinstance(s, ast.Expr)]
+                if len(body) == 1 and isinstance(body[0], ast.Return):
+                    if any(getattr(n, "attr", "") == self.table for n in ast.walk(body[0])):
+                        found.add(name)
+        return frozenset(found)
+
+    def escapes(self, program: Program, pc: int) -> bool:
+        """Whether what is raised to this place can end the thread in the same iteration."""
+        seen: set[int] = set()
+        todo = [pc]
+        while todo:
+            at = todo.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            op = program.code[at].op
+            if op is Op.DEAD:
+                return True
+            if op not in (Op.TAKE, Op.RECV, Op.END):
+                todo.extend(program.code[at].successors())
+        return False
+
+    def condition_of(self, instr: Instr) -> Where:
+        """The test that a read of the status is for."""
+        for _, _, program in self.programs():
+            for pc, other in enumerate(program.code):
+                if other.where.node is instr.where.node and other.op is instr.op:
+                    for step in range(pc, min(pc + 4, len(program.code))):
+                        if program.code[step].op in (Op.BRANCH, Op.TEST):
+                            if program.code[step].where.function == instr.where.function:
+                                return program.code[step].where
+        return instr.where
+
+
+def verdict_of(witness: Witness) -> str:
+    """Confirmed if a wide switch is enough."""
+    return "confirmed" if witness.wide else "narrow"
+
+
+def revivals(witness: Witness, failure: frozenset[str]) -> Iterator[Moment]:
+    """Moments that turn Failed into something else."""
+    for moment in witness.moments:
+        before, after = moment.event.before.status, moment.event.after.status
+        if before is not None and before.name in failure:
+            if after is not None and after.name not in failure:
+                yield moment
+
+
+def cause_of(witness: Witness, failure: frozenset[str]) -> tuple[object, ...]:
+    """The root cause of a witness: the store that revives, else the removal, else the end."""
+    for moment in revivals(witness, failure):
+        return ("store", id(moment.event.instr.where.node))
+    for moment in witness.of(Op.POP):
+        if moment.event.before.sides != moment.event.after.sides and moment.kind != "scheduler":
+            return ("pop", id(moment.event.instr.where.node))
+    return (witness.kind, witness.run)
+
+
+__all__ = ["Hit", "LOOPS", "Operation", "View", "cause_of", "revivals", "verdict_of"]

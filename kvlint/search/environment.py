@@ -1,0 +1,148 @@
+"""What may happen to one room, as data: messages, aborts, watchers, and which runs to make.
+
+Every run has the ordinary course of a request and at most one disturbance. The literals that the
+other side of the same tree sends say which messages can arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kvlint.discover.project import ClassInfo, FunctionNode
+from kvlint.programs.ir import Op
+from kvlint.programs.machine import STRANGER, Shared
+from kvlint.protocol.facts import terminal_name
+from kvlint.protocol.model import Frame, Protocol
+from kvlint.search.macro import Folder
+from kvlint.search.product import Run
+from kvlint.search.system import System
+
+
+def delivered(protocol: Protocol, siblings: Iterable[Protocol]) -> tuple[Frame, ...]:
+    """Messages that the threads of this role may get: sent by the other roles, each kind once."""
+    siblings = list(siblings)
+    others = [p for p in siblings if p is not protocol]
+    frames: dict[tuple[object, ...], Frame] = {}
+    if not others:
+        for frame in _sent_by_strangers(protocol):
+            frames.setdefault(frame.parts[:2], frame)
+        return tuple(frames.values())
+    own = _functions(protocol)
+    for other in others:
+        theirs = _functions(other)
+        for frame in other.frames:
+            sender = frame.scope.chain[0]
+            if sender in theirs and (sender not in own or frame.scope.cls in other.holders):
+                frames.setdefault(frame.parts[:2], frame)
+    return tuple(frames.values())
+
+
+def _sent_by_strangers(protocol: Protocol) -> Iterator[Frame]:
+    """With one role only: what classes beside the manager's own family send."""
+    for frame in protocol.frames:
+        if frame.scope.cls not in protocol.family:
+            yield frame
+
+
+def _functions(protocol: Protocol) -> set[FunctionNode]:
+    """Functions that this role's threads and holders may run, by name."""
+    by_name: dict[str, list[FunctionNode]] = {}
+    for cls in protocol.classes:
+        for scope in protocol.facts[cls].scopes if cls in protocol.facts else ():
+            by_name.setdefault(scope.function.name, []).append(scope.function)
+    todo: list[FunctionNode] = []
+    for root in protocol.roots:
+        todo.extend(by_name.get(terminal_name(root.target) or "", ()))
+    for holder in protocol.holders:
+        todo.extend(_own_methods(holder))
+    seen: set[FunctionNode] = set()
+    called: dict[FunctionNode, set[str]] = {}
+    for cls in protocol.classes:
+        for name, _, scope in protocol.facts[cls].calls if cls in protocol.facts else ():
+            called.setdefault(scope.function, set()).add(name)
+    while todo:
+        function = todo.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        for name in called.get(function, ()):
+            found = protocol.method_owner(name)
+            if found is not None:
+                todo.append(found[1])
+    return seen
+
+
+def _own_methods(holder: ClassInfo) -> Iterator[FunctionNode]:
+    names = {name for cls in holder.mro for name in cls.methods}
+    for name in names:
+        found = holder.find(name)
+        if found is not None:
+            yield found[1]
+
+
+def runs(system: System, chunks: int) -> list[Run]:
+    """The undisturbed run first, then one run per disturbance."""
+    helpful, harmful = sort_frames(system)
+    finishers = tuple(system.of_kind("finish"))
+    base = frozenset(helpful)
+    found = [Run("no disturbance", base, callers=finishers, chunks=chunks)]
+    found += [
+        Run(f"message {frame}", base | {frame}, callers=finishers, chunks=chunks)
+        for frame in harmful
+    ]
+    found += [
+        Run(f"{o.name}()", base, aborts=(o,), callers=finishers, chunks=chunks)
+        for o in system.of_kind("abort")
+    ]
+    found += [
+        Run(f"{o.name}()", base, callers=(*finishers, o), chunks=chunks)
+        for o in system.of_kind("other")
+    ]
+    found += [
+        Run(f"{t.root.name}", base, callers=finishers, tickers=(t,), chunks=chunks)
+        for t in system.threads
+        if t.kind == "ticker"
+    ]
+    return found
+
+
+def sort_frames(system: System) -> tuple[list[object], list[object]]:
+    """(messages that belong to an ordinary request, messages that disturb one)."""
+    helpful: list[object] = []
+    harmful: list[object] = []
+    for frame in system.frames:
+        kind = _frame_kind(system, frame)
+        if kind == "harmful" or (kind == "" and frame == STRANGER and len(system.frames) == 1):
+            harmful.append(frame)
+        elif kind:
+            helpful.append(frame)
+    return helpful, harmful
+
+
+def _frame_kind(system: System, frame: object) -> str:
+    """What handling the message may do: harm a live room, help it along, or nothing."""
+    domain = system.protocol.domain
+    sides = system.tracked - {system.protocol.status_table}
+    helps = harms = False
+    for thread in system.threads:
+        folder = Folder(system.machine(thread.program, 1), narrow=False)
+        code = folder.machine.code
+        for pc, instr in enumerate(code):
+            if instr.op is not Op.RECV:
+                continue
+            for status in (None, *(m for m in domain.members if not domain.is_terminal(m))):
+                for present in (frozenset[str](), sides):
+                    start = Shared(status, present, frames=frozenset({frame}))
+                    for leap in folder.leaps(pc, folder.machine.initial(), start):
+                        after = leap.shared
+                        harms = harms or code[leap.pc].op is Op.DEAD
+                        harms = harms or bool(present - after.sides)
+                        if after.status != status:
+                            bad = domain.is_failure(after.status) or after.status is None
+                            harms, helps = harms or bad, helps or not bad
+                        helps = helps or bool(after.sides - present)
+    if harms and not (helps and frame == STRANGER):
+        return "harmful"
+    return "helpful" if helps else ""
+
+

@@ -1,0 +1,218 @@
+"""Make the runs of one system and keep one shortest witness per kind of bad end and site."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kvlint.programs.ir import Instr, Op, Where
+from kvlint.search.environment import runs
+from kvlint.search.macro import Event, Leap
+from kvlint.search.product import Decisions, Finish, Outcome, Run, Search
+from kvlint.search.system import System
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One event of a witness: who did it, and whether a switch to another thread follows."""
+
+    thread: str
+    kind: str  # consumer, control, ticker, task, scheduler, caller
+    event: Event
+    window: str | None = None
+
+
+@dataclass
+class Witness:
+    """A path to a bad end; `wide` says that it needs a switch only where a thread waits."""
+
+    kind: str
+    wide: bool
+    run: str
+    moments: list[Moment]
+    bad: Moment | None = None
+    death: Instr | None = None
+    visible: bool = True
+
+    def of(self, *ops: Op) -> Iterator[Moment]:
+        """The moments with one of these operations."""
+        return (m for m in self.moments if m.event.instr.op in ops)
+
+
+@dataclass
+class Evidence:
+    """All witnesses of a system, and how much was searched."""
+
+    witnesses: list[Witness] = field(default_factory=list)
+    states: int = 0
+    complete: bool = True
+    searched: bool = False
+    incomplete_runs: list[str] = field(default_factory=list)
+
+    def of(self, kind: str) -> list[Witness]:
+        """The witnesses of one kind, wide ones first."""
+        return sorted((w for w in self.witnesses if w.kind == kind), key=lambda w: not w.wide)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far to search."""
+
+    preemptions: int = 2
+    max_states: int = 20_000
+    chunks: int = 2
+
+
+def gather(system: System, bounds: Bounds) -> Evidence:
+    """Search every run, wide first; a site that the wide pass explains is not looked for again."""
+    evidence = Evidence()
+    opens = system.of_kind("open")
+    if not system.threads or not opens:
+        return evidence
+    evidence.searched = True
+    plans = runs(system, bounds.chunks)
+    known: set[object] = set()
+    for narrow in (False, True):
+        for run in plans:
+            search = Search(system, run, narrow, bounds.preemptions, bounds.max_states)
+            outcome = search.explore()
+            evidence.states += outcome.states
+            if not outcome.complete:
+                evidence.complete = False
+                evidence.incomplete_runs.append(run.name)
+            baseline = Baseline(system, plans[0], bounds)
+            for witness in _witnesses(search, outcome, baseline, run is plans[0], known):
+                evidence.witnesses.append(witness)
+    return evidence
+
+
+class Baseline:
+    """Does a request end well if the same unknown choices are made without the disturbance?"""
+
+    def __init__(self, system: System, plain: Run, bounds: Bounds) -> None:
+        self.system = system
+        self.plain = plain
+        self.bounds = bounds
+        self._known: dict[frozenset[tuple[Instr, int]], bool] = {}
+
+    def concludes(self, path: Iterable[Leap]) -> bool:
+        """Whether the undisturbed run reaches a terminal state under these choices."""
+        made = frozenset(d for leap in path for d in leap.decisions)
+        if made not in self._known:
+            only: Decisions = {}
+            for instr, to in made:
+                only[instr] = only.get(instr, frozenset()) | {to}
+            search = Search(
+                self.system, self.plain, False, 0, self.bounds.max_states, only
+            )
+            self._known[made] = search.explore().concluded
+        return self._known[made]
+
+
+def _witnesses(
+    search: Search, outcome: Outcome, baseline: Baseline, plain: bool, known: set[object]
+) -> Iterator[Witness]:
+    for finish in outcome.ends:
+        if finish.kind == "pinned" and plain:
+            continue
+        early = _early_key(search, finish)
+        if early is not None and early in known:
+            continue
+        path = search.path(finish.state)
+        leaps = [leap for _, _, leap in path]
+        if finish.kind == "dead-thread" and _by_unknown_choice(leaps[-1]):
+            continue
+        if finish.kind == "pinned" and not baseline.concludes(leaps):
+            continue
+        witness = _witness(search, finish, path)
+        key = early if early is not None else (finish.kind, _pin_sites(witness))
+        if key in known:
+            continue
+        known.add(key)
+        yield witness
+
+
+def _early_key(search: Search, finish: Finish) -> object | None:
+    """What makes two bad ends the same, where the path is not needed to tell."""
+    if finish.event is not None:
+        seen = _visible(search, finish)
+        return (finish.kind, site_key(finish.event.instr), seen)
+    if finish.kind == "dead-thread":
+        place = search.places[finish.state[3 + finish.thread]]
+        instr = search.folder(finish.thread, place).machine.code[place.pc]
+        return (finish.kind, site_key(instr))
+    return None
+
+
+def site_key(instr: Instr) -> tuple[int, ...]:
+    """An instruction's place in the source with its call sites, by node."""
+    return (id(instr.where.node), *(id(w.node) for w in instr.stack))
+
+
+def _visible(search: Search, finish: Finish) -> bool:
+    """Whether polling shows that Failed is gone."""
+    assert finish.event is not None
+    domain = search.system.protocol.domain
+    views = search.driver.view(finish.event.after)
+    return any(not domain.is_failure(v) for v in views)
+
+
+def _by_unknown_choice(leap: Leap) -> bool:
+    """Whether a choice on data that was not tracked leads straight to the death."""
+    if not leap.decisions:
+        return False
+    last, to = leap.decisions[-1]
+    touched = [e for e in leap.events if e.instr.op is not Op.WINDOW]
+    return last.op is Op.CHOICE or to == leap.pc or not touched or _after(leap, last)
+
+
+def _after(leap: Leap, choice: Instr) -> bool:
+    """Whether nothing shared was read between the choice and the end of the leap."""
+    return leap.pc in (choice.next, choice.alt)
+
+
+def _pin_sites(witness: Witness) -> object:
+    sites = []
+    for moment in witness.moments:
+        instr = moment.event.instr
+        before, after = moment.event.before, moment.event.after
+        removed = instr.op is Op.POP and before.sides != after.sides
+        revived = before.status is not None and before.status != after.status
+        if removed or (revived and instr.op is Op.STORE) or instr.op is Op.SKIP:
+            sites.append(id(instr.where.node))
+    return frozenset(sites)
+
+
+def _witness(search: Search, finish: Finish, path: list[tuple[object, int, Leap]]) -> Witness:
+    moments: list[Moment] = []
+    for i, (_, thread, leap) in enumerate(path):
+        following = path[i + 1][1] if i + 1 < len(path) else thread
+        kind = _kind(search, thread)
+        name = search.name_of(thread)
+        for j, event in enumerate(leap.events):
+            last = j == len(leap.events) - 1
+            window = ("wide" if leap.wide else "narrow") if last and following != thread else None
+            moments.append(Moment(name, kind, event, window))
+    bad = next((m for m in reversed(moments) if m.event is finish.event), None)
+    death = None
+    if finish.kind == "dead-thread":
+        place = search.places[finish.state[3 + finish.thread]]
+        death = search.folder(finish.thread, place).machine.code[place.pc]
+    visible = finish.event is None or _visible(search, finish)
+    return Witness(finish.kind, not search.narrow, search.run.name, moments, bad, death, visible)
+
+
+def _kind(search: Search, thread: int) -> str:
+    if thread < len(search.threads):
+        return search.threads[thread].kind
+    return "scheduler" if thread == search.driver_index else "caller"
+
+
+def outer_site(instr: Instr, inner: frozenset[str]) -> Where:
+    """Where an instruction is, seen from outside the functions named in `inner`."""
+    site = instr.where
+    for where in reversed(instr.stack):
+        if site.function not in inner:
+            break
+        site = where
+    return site

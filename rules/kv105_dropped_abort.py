@@ -1,0 +1,79 @@
+"""KV105: an abort that has no effect because the room is not registered yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kvlint.programs.ir import Op, Where
+from kvlint.programs.machine import Machine, Shared
+from kvlint.rulekit import Hit, View
+from kvlint.search.environment import sort_frames
+from kvlint.search.macro import Folder, Leap
+
+MESSAGE = (
+    "an abort for a room that is not registered yet leaves no trace; "
+    "remember it until the room is opened"
+)
+
+
+def find(view: View) -> Iterator[Hit]:
+    """Handle every harmful message once with the room absent, once with it live, and compare."""
+    _, harmful = sort_frames(view.system)
+    for thread in view.system.threads:
+        if thread.kind != "control":
+            continue
+        folder = Folder(view.system.machine(thread.program, 1), narrow=False)
+        machine = folder.machine
+        for pc, instr in enumerate(machine.code):
+            if instr.op is Op.RECV:
+                for frame in harmful:
+                    where = _dropped(view, folder, machine, pc, frame)
+                    if where is not None:
+                        yield Hit(
+                            where,
+                            "confirmed",
+                            MESSAGE,
+                            bad_end=_end(view),
+                            cause=("dropped", id(where.node)),
+                        )
+
+
+def _end(view: View) -> str | None:
+    return "pinned" if any(w.kind == "pinned" for w in view.evidence.witnesses) else None
+
+
+def _dropped(
+    view: View, folder: Folder, machine: Machine, pc: int, frame: object
+) -> Where | None:
+    """Where handling an abort for an absent room goes without effect; None if it has one."""
+    domain = view.protocol.domain
+    live = [m for m in domain.members if not domain.is_terminal(m)]
+    sides = view.system.tracked - {view.table}
+
+    def handle(start: Shared) -> list[Leap]:
+        return folder.leaps(pc, machine.initial(), start)
+
+    aborts = any(
+        domain.is_failure(leap.shared.status)
+        for status in live
+        for leap in handle(Shared(status, frozenset(sides), frames=frozenset({frame})))
+    )
+    if not aborts:
+        return None
+    for present in (frozenset(sides), frozenset[str]()):
+        start = Shared(None, present, frames=frozenset({frame}))
+        for leap in handle(start):
+            kept = leap.shared.sides - present
+            if leap.shared.status is None and not kept and machine.code[leap.pc].op is Op.RECV:
+                return _guard(view, leap)
+    return None
+
+
+def _guard(view: View, leap: Leap) -> Where | None:
+    """The look at the status table that turned the abort away: the handler's own, if it has one."""
+    looked = [e.instr for e in leap.events if e.instr.op in (Op.TEST, Op.LOAD)]
+    own = [i for i in looked if i.name == view.table and i.where.function not in view.updaters]
+    if own:
+        return view.condition_of(own[-1])
+    inner = [i for i in looked if i.name == view.table]
+    return view.written_at(inner[-1]) if inner else None

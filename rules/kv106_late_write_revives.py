@@ -1,0 +1,30 @@
+"""KV106: a write after `clear()` recreates the room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kvlint.rulekit import Hit, View, verdict_of
+
+
+def find(view: View) -> Iterator[Hit]:
+    """Stores that the search saw put a cleared room back."""
+    for witness in view.evidence.of("zombie"):
+        if witness.bad is None:
+            continue
+        instr = witness.bad.event.instr
+        after = witness.bad.event.after.status
+        assert after is not None
+        call = view.written_at(instr)
+        # Where the store is inherited from another file, the backend's own line is its call.
+        where = instr.where if instr.where.module is call.module else call
+        yield Hit(
+            where,
+            verdict_of(witness),
+            f"a late `{after.name}` puts a cleared room back; only an opening status may create it",
+            ("E",),
+            "zombie",
+            ((instr.where, "stored here"),) if instr.where is not where else (),
+            witness,
+            ("revives", id(where.node)),
+        )
