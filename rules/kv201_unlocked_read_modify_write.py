@@ -14,7 +14,7 @@ STOPS = frozenset({Op.TAKE, Op.RECV, Op.WINDOW, Op.DEAD, Op.END})
 
 def find(view: View) -> Iterator[Hit]:
     """Update methods whose read and store are not under one lock, if two threads use them."""
-    if len(view.writers.get(view.table, ())) < 2:
+    if len(view.writers.get(view.table, ())) < 2 or view.system.cooperative:
         return
     for cls, name in view.protocol.transitions:
         pair = unlocked_pair(view, cls, name)

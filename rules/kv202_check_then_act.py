@@ -11,6 +11,8 @@ from kvlint.search.evidence import outer_site
 
 def find(view: View) -> Iterator[Hit]:
     """Accesses that raise KeyError if the entry is gone, in one thread, removed by another."""
+    if view.system.cooperative:
+        return
     proven = {id(w.death.where.node): w for w in view.evidence.of("dead-thread") if w.death}
     for kind, name, program in view.programs():
         loops = kind in (*LOOPS, "task")

@@ -10,6 +10,8 @@ from kvlint.rulekit import LOOPS, Hit, View
 
 def find(view: View) -> Iterator[Hit]:
     """Walks over a shared container in a thread, without the lock that its changers hold."""
+    if view.system.cooperative:
+        return
     for kind, name, program in view.programs():
         loops = kind in (*LOOPS, "task")
         who = name if loops else "scheduler"

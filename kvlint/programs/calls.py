@@ -128,7 +128,7 @@ class Calls(Expressions):
             return self._receive(node, ctx)
         target = self.attribute(base, name, ctx, func)
         if not isinstance(target, FuncRef) and not isinstance(base, (ObjRef, ClassRef)):
-            target = self._by_method_name(name) or target
+            target = self._by_method_name(name, func.value) or target
         if isinstance(target, FuncRef):
             if isinstance(base, ClassRef) and target.self_ref is None:
                 return self._apply(target, node, ctx, unbound=True)
@@ -140,8 +140,15 @@ class Calls(Expressions):
             return ANY
         return self._unknown(node, ctx, name, base)
 
-    def _by_method_name(self, name: str) -> FuncRef | None:
-        """A method of an object of unknown class, if only one class of the protocol has it."""
+    def _by_method_name(self, name: str, receiver: ast.expr) -> FuncRef | None:
+        """A method of an object of unknown class, told by its name alone.
+
+        Not for `self.engine.write()`: what an object keeps in an attribute of its own is either
+        known from where it was assigned, or foreign.
+        """
+        if isinstance(receiver, ast.Attribute) and isinstance(receiver.value, ast.Name):
+            if receiver.value.id == "self":
+                return None
         if name in HARMLESS or name in ("abort", "poll", "send", "close", "put", "pop", "run"):
             return None
         found = self.protocol.method_owner(name)
@@ -191,6 +198,7 @@ class Calls(Expressions):
     def _pop(
         self, table: TableRef, args: list[Value], node: ast.Call, ctx: Context, dst: str
     ) -> Value:
+        """`table.pop(room)`: what comes out belongs to this thread alone."""
         if args:
             self.emit(
                 Op.POP, ctx, node, dst=dst, name=table.name, args=(self.flat(args[0]),)
@@ -199,7 +207,7 @@ class Calls(Expressions):
             pad = self.may_raise_error("KeyError", ctx, node, note="KeyError")
             instr = self.emit(Op.POP, ctx, node, dst=dst, name=table.name)
             self.patch(instr, "alt", pad)
-        return self.loaded(table, dst)
+        return Var(dst)
 
     def _inner_method(self, inner: InnerRef, name: str, node: ast.Call, ctx: Context) -> Value:
         """A method of what a table holds for one room."""

@@ -98,6 +98,11 @@ def runs(system: System, chunks: int) -> list[Run]:
         Run(f"{o.name}()", base, callers=(*finishers, o), chunks=chunks)
         for o in system.of_kind("other")
     ]
+    if not system.protocol.holders:
+        found += [
+            Run(f"{o.name}() before the end", base, callers=(*finishers, o), chunks=chunks)
+            for o in system.of_kind("close")
+        ]
     found += [
         Run(f"{t.root.name}", base, callers=finishers, tickers=(t,), chunks=chunks)
         for t in system.threads

@@ -72,7 +72,8 @@ def gather(system: System, bounds: Bounds) -> Evidence:
     evidence.searched = True
     plans = runs(system, bounds.chunks)
     known: set[object] = set()
-    for narrow in (False, True):
+    # Coroutines of one loop are only interrupted where they wait.
+    for narrow in (False,) if system.cooperative else (False, True):
         for run in plans:
             search = Search(system, run, narrow, bounds.preemptions, bounds.max_states)
             outcome = search.explore()

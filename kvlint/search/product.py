@@ -198,8 +198,10 @@ class Search:
                 yield after, thread, arrow.leap
 
     def _opened(self, state: State) -> bool:
-        phase = self.places[state[3 + self.driver_index]].phase
-        return phase is not None and phase.stage != "new"
+        """Whether anybody outside can know the room: it is open, or being announced."""
+        driver = self.places[state[3 + self.driver_index]]
+        known = driver.pc == IDLE or driver.wide
+        return known and driver.phase is not None and driver.phase.stage != "new"
 
     def arrows(self, thread: int, place: int, shared: int, opened: bool) -> list[Arrow]:
         """The leaps of a thread from a place in a shared state."""
@@ -300,7 +302,7 @@ class Search:
     ) -> Iterator[tuple[Place, Leap]]:
         """Outside callers: each operation of the run once, in any order."""
         for i, operation in enumerate(self.run.callers):
-            if place.turns >> i & 1 or (operation.kind == "finish" and not opened):
+            if place.turns >> i & 1 or not opened:
                 continue
             started = Place(0, (), operation, None, place.turns | 1 << i)
             folder = self.folder(self.caller_index, started)
@@ -317,13 +319,16 @@ class Search:
             before, after = event.before.status, event.after.status
             if domain.is_failure(before) and after is not None and not domain.is_failure(after):
                 outcome.ends.append(Finish("resurrected", state, thread, event))
-            elif before is None and after is not None and phase is not None:
-                if phase.stage == "gone" and not domain.is_terminal(after):
-                    outcome.ends.append(Finish("zombie", state, thread, event))
+            elif before is None and after is not None and self._removed(thread, phase):
+                outcome.ends.append(Finish("zombie", state, thread, event))
         place = self.places[state[3 + thread]]
         if place.pc >= 0 and thread < len(self.threads):
             if self.folder(thread, place).machine.code[place.pc].op is Op.DEAD:
                 outcome.ends.append(Finish("dead-thread", state, thread))
+
+    def _removed(self, thread: int, phase: Phase | None) -> bool:
+        """Whether a room that is absent now was there before and nobody is opening it again."""
+        return phase is not None and phase.stage != "new" and thread != self.driver_index
 
     def _judge(self, state: State, outcome: Outcome) -> None:
         """A state in which nothing but polling is left."""

@@ -15,7 +15,7 @@ from kvlint.programs.ir import Const, Op, Program
 from kvlint.programs.lower import lower_method, lower_root
 from kvlint.programs.machine import STRANGER, Machine, Shared
 from kvlint.programs.slicing import relevant_locks, sliced, tracked_tables
-from kvlint.protocol.facts import terminal_name
+from kvlint.protocol.facts import call_name, terminal_name
 from kvlint.protocol.model import Frame, Protocol, ThreadRoot
 from kvlint.tables import outcomes
 
@@ -58,6 +58,13 @@ class System:
     peers_known: bool = False
     gaps: list[tuple[int, str]] = field(default_factory=list)
 
+    @property
+    def cooperative(self) -> bool:
+        """Whether everything runs in one event loop."""
+        return bool(self.threads) and all(
+            _is_coroutine(t) for t in self.threads
+        )
+
     def of_kind(self, kind: str) -> list[Operation]:
         """The operations of one kind."""
         return [o for o in self.operations if o.kind == kind]
@@ -67,6 +74,11 @@ class System:
         return Machine(
             program, self.protocol.domain, self.protocol.status_table, self.tracked, thread
         )
+
+
+def _is_coroutine(thread: Thread) -> bool:
+    origin = thread.root.origin
+    return isinstance(origin, ast.Call) and call_name(origin) in ("ensure_future", "create_task")
 
 
 def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
