@@ -33,6 +33,7 @@ from kvlint.programs.refs import (
 from kvlint.protocol.facts import local_assignments, parameters, terminal_name
 
 MAX_INLINE_DEPTH = 12
+MUTATORS = frozenset({"append", "extend", "insert", "add", "update", "remove", "discard", "pop"})
 
 
 class Calls(Expressions):
@@ -135,6 +136,10 @@ class Calls(Expressions):
             return self._apply(target, node, ctx)
         if name in ("values", "items", "keys", "copy") and isinstance(base, (Var, Const)):
             return base
+        if name in MUTATORS and isinstance(func.value, ast.Name) and isinstance(base, Var):
+            self._arguments(node, ctx)
+            self.bind(func.value.id, ANY, ctx, node)
+            return ANY
         if isinstance(target, (Const, Var)) and isinstance(base, (Const, Var)) and name == "get":
             self._arguments(node, ctx)
             return ANY

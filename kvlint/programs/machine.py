@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kvlint.programs.ir import EMPTY, PRESENT, UNKNOWN, Const, Instr, Op, Operand, Program, Var
 from kvlint.protocol.domain import Member, StatusDomain
-from kvlint.protocol.model import Frame
+from kvlint.protocol.model import NUMBER, Frame
 
 STRANGER = "a frame that nobody in this tree sends"
 DRIVER = "driver"
@@ -391,6 +391,8 @@ def frame_matches(frame: object, index: object, literal: object) -> bool | None:
     if not isinstance(frame, Frame) or index >= len(frame.parts):
         return None
     part = frame.parts[index]
+    if part == NUMBER:
+        return False
     return None if part is None else _bytes(part) == _bytes(literal)
 
 

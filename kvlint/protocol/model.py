@@ -33,16 +33,23 @@ class ThreadRoot:
     origin: ast.AST
 
 
+NUMBER = "<number>"  # a message part made by str(): never equal to a tag
+
+
 @dataclass(frozen=True)
 class Frame:
-    """A message that this tree sends: its literal parts by position, None where computed."""
+    """A message that this tree sends: its literal parts by position.
+
+    A part is None where nothing is known of it and NUMBER where it is some value as text.
+    """
 
     parts: tuple[object, ...]
     call: ast.Call
     scope: Scope
 
     def __str__(self) -> str:
-        return "[" + ", ".join("..." if p is None else repr(p) for p in self.parts[:2]) + "]"
+        shown = ["..." if p in (None, NUMBER) else repr(p) for p in self.parts[:2]]
+        return "[" + ", ".join(shown) + (", ...]" if len(self.parts) > 2 else "]")
 
 
 @dataclass(eq=False)

@@ -16,7 +16,7 @@ from kvlint.protocol.facts import (
     parameters,
     terminal_name,
 )
-from kvlint.protocol.model import Frame, Protocol, ThreadRoot
+from kvlint.protocol.model import NUMBER, Frame, Protocol, ThreadRoot
 from kvlint.protocol.roles import Reach, Role, reach
 from kvlint.protocol.values import Values
 
@@ -330,8 +330,10 @@ def _part(node: ast.expr, scope: Scope, values: Values) -> object:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if node.func.attr == "encode":
             inner = _part(node.func.value, scope, values)
-            return inner.encode() if isinstance(inner, str) else None
+            return inner.encode() if isinstance(inner, str) and inner != NUMBER else inner
         return None
+    if isinstance(node, ast.Call) and terminal_name(node.func) == "str":
+        return NUMBER
     return constant_value(node, scope, values)
 
 

@@ -66,6 +66,8 @@ class Driver:
                 for operation in self.feeds:
                     after = Phase("live", phase.fed + 1, phase.aborted)
                     yield Move(operation, last, after)
+            for operation in self.system.of_kind("step"):
+                yield Move(operation, None, phase)
             if not phase.aborted:
                 for operation in self.aborts:
                     yield Move(operation, None, Phase("live", phase.fed, True))
@@ -73,19 +75,29 @@ class Driver:
             for operation in self.closes:
                 yield Move(operation, None, Phase("gone", phase.fed, phase.aborted))
 
-    def meant(self, move: Move, leap: Leap, shared: Shared) -> bool:
+    def meant(
+        self,
+        operation: Operation,
+        last: bool | None,
+        leap: Leap,
+        shared: Shared,
+        over: bool,
+        fed: bool,
+    ) -> bool:
         """Whether this way through an operation belongs to an ordinary request.
 
         A constructor may refuse the room or serve a rank that takes no part, and a feeder finds
         out for itself which chunk is the last: only the ways that agree with the plan are kept.
         """
         after = leap.shared
-        if move.operation.kind == "open" and after.status is not None:
+        if operation.kind == "open" and after.status is not None:
             return after.status in self.openings or after.status == shared.status
-        if move.operation.kind == "feed":
+        if operation.kind == "feed":
             if len(after.queue) > len(shared.queue):
-                return after.queue[-1] == move.last
-            return after == shared and self.system.protocol.domain.is_terminal(shared.status)
+                return after.queue[-1] == last
+            if over and not fed:
+                ended = self.system.protocol.domain.is_terminal(after.status)
+                return ended and after.status == shared.status
         return True
 
     def ready(self, shared: Shared) -> bool:

@@ -119,7 +119,7 @@ def _witnesses(
         early = _early_key(search, finish)
         if early is not None and early in known:
             continue
-        path = search.path(finish.state)
+        path = search.path(finish)
         leaps = [leap for _, _, leap in path]
         if finish.kind == "dead-thread" and _by_unknown_choice(leaps[-1]):
             continue
@@ -138,11 +138,15 @@ def _early_key(search: Search, finish: Finish) -> object | None:
     if finish.event is not None:
         seen = _visible(search, finish)
         return (finish.kind, site_key(finish.event.instr), seen)
-    if finish.kind == "dead-thread":
-        place = search.places[finish.state[3 + finish.thread]]
-        instr = search.folder(finish.thread, place).machine.code[place.pc]
-        return (finish.kind, site_key(instr))
+    if finish.kind in ("dead-thread", "dead-call"):
+        death = _death(finish)
+        return (finish.kind, site_key(death)) if death is not None else None
     return None
+
+
+def _death(finish: Finish) -> Instr | None:
+    """The instruction that raised out of a thread or a call."""
+    return finish.last[2].death if finish.last is not None else None
 
 
 def site_key(instr: Instr) -> tuple[int, ...]:
@@ -195,10 +199,7 @@ def _witness(search: Search, finish: Finish, path: list[tuple[object, int, Leap]
             window = ("wide" if leap.wide else "narrow") if last and following != thread else None
             moments.append(Moment(name, kind, event, window))
     bad = next((m for m in reversed(moments) if m.event is finish.event), None)
-    death = None
-    if finish.kind == "dead-thread":
-        place = search.places[finish.state[3 + finish.thread]]
-        death = search.folder(finish.thread, place).machine.code[place.pc]
+    death = _death(finish) if finish.kind in ("dead-thread", "dead-call") else None
     visible = finish.event is None or _visible(search, finish)
     return Witness(finish.kind, not search.narrow, search.run.name, moments, bad, death, visible)
 

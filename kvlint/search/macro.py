@@ -16,7 +16,7 @@ BLOCKS = frozenset({Op.TAKE, Op.RECV})
 VISIBLE = SHARED - {Op.FIELD_LOAD, Op.FIELD_STORE}
 ENDS = frozenset({Op.END, Op.DEAD})
 SHOWN = frozenset({Op.WINDOW, Op.SKIP, Op.HANDLER, Op.RAISE})
-MAX_FOLD = 4000
+MAX_FOLD = 20_000
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Leap:
     wide: bool
     events: tuple[Event, ...]
     decisions: tuple[tuple[Instr, int], ...]
+    death: Instr | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Folder:
         self.machine = machine
         self.narrow = narrow
         self.folded = 0
+        self.cut = False
 
     def leaps(self, pc: int, env: Env, shared: Shared, feed: bool | None = None) -> list[Leap]:
         """Every way from here to the next switch point; empty if blocked or over."""
@@ -79,6 +81,7 @@ class Folder:
                 self._expand(run, feed, ahead, seen, done)
             todo = ahead  # level by level, so the first way found is a shortest one
         self.folded += len(seen)
+        self.cut = self.cut or bool(todo)
         return list(done.values())
 
     def _expand(
@@ -121,7 +124,8 @@ class Folder:
         waited = instr.op is Op.WINDOW or (run.waited and not touches)
         return _Run(pc, env, shared, run.touched or touches, waited, events, decisions)
 
-    @staticmethod
-    def _stop(run: _Run, wide: bool, done: dict[tuple[int, Env, Shared], Leap]) -> None:
-        leap = Leap(run.pc, run.env, run.shared, wide, run.events, run.decisions)
+    def _stop(self, run: _Run, wide: bool, done: dict[tuple[int, Env, Shared], Leap]) -> None:
+        instr = self.machine.code[run.pc]
+        death = instr if instr.op is Op.DEAD else None
+        leap = Leap(run.pc, run.env, run.shared, wide, run.events, run.decisions, death)
         done.setdefault((run.pc, run.env, run.shared), leap)

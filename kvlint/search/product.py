@@ -39,6 +39,7 @@ class Place:
     turns: int = 0
     last: bool | None = None
     wide: bool = True
+    fed: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,11 @@ class Arrow:
 
 @dataclass
 class Finish:
-    """A bad end: its kind, the state it shows in, and the event that made it bad."""
+    """A bad end: its kind, the state it starts from, the leap that makes it, the bad event."""
 
     kind: str
     state: State
-    thread: int = -1
+    last: tuple[State, int, Leap] | None = None
     event: Event | None = None
 
 
@@ -113,6 +114,7 @@ class Search:
         self._place_ids: dict[Place, int] = {}
         self.shareds: list[Shared] = []
         self._shared_ids: dict[Shared, int] = {}
+        self._noted: set[object] = set()
         self._arrows: dict[tuple[int, int, int, bool], list[Arrow]] = {}
 
     # -- numbering -------------------------------------------------------------------
@@ -161,17 +163,19 @@ class Search:
             moved = False
             for after, thread, leap in self.successors(state):
                 moved = moved or after[0] != state[0] or after[3:] != state[3:]
+                self._watch(state, after, thread, leap, outcome)
                 if after in parents:
                     continue
                 if len(parents) >= self.max_states:
                     outcome.complete = False
                     continue
                 parents[after] = (state, thread, leap)
-                self._watch(after, thread, leap, outcome)
                 todo.append(after)
             if not moved:
                 self._judge(state, outcome)
         outcome.states = len(parents)
+        folders = (*self.folders, *self.operation_folders.values())
+        outcome.complete = outcome.complete and not any(f.cut for f in folders)
         return outcome
 
     def successors(self, state: State) -> Iterator[tuple[State, int, Leap]]:
@@ -249,7 +253,17 @@ class Search:
         if thread < len(self.threads) and not self._enabled(thread, place, opened):
             return
         for leap in folder.leaps(place.pc, place.env, shared, place.last):
-            yield self._advance(thread, place, leap, folder), leap
+            if self._as_planned(thread, place, leap, shared, folder):
+                yield self._advance(thread, place, leap, folder), leap
+
+    def _as_planned(
+        self, thread: int, place: Place, leap: Leap, shared: Shared, folder: Folder
+    ) -> bool:
+        """Whether this way through an operation is one that the scheduler means to take."""
+        if place.operation is None or thread != self.driver_index:
+            return True
+        over = folder.machine.code[leap.pc].op in ENDS
+        return self.driver.meant(place.operation, place.last, leap, shared, over, place.fed)
 
     def _enabled(self, thread: int, place: Place, opened: bool) -> bool:
         kind = self.threads[thread].kind
@@ -268,8 +282,9 @@ class Search:
             return Place(leap.pc, leap.env, turns=turns, wide=leap.wide)
         if op in ENDS:  # an exception goes to the caller, who is done with the call as well
             return Place(IDLE, (), None, place.phase, place.turns)
+        fed = place.fed or any(e.instr.op is Op.PUT for e in leap.events)
         return Place(
-            leap.pc, leap.env, place.operation, place.phase, place.turns, place.last, leap.wide
+            leap.pc, leap.env, place.operation, place.phase, place.turns, place.last, leap.wide, fed
         )
 
     def _schedule(self, place: Place, shared: Shared) -> Iterator[tuple[Place, Leap]]:
@@ -294,7 +309,7 @@ class Search:
         started = Place(0, (), move.operation, move.after, place.turns, move.last)
         folder = self.folder(thread, started)
         for leap in folder.leaps(0, folder.machine.initial(), shared, move.last):
-            if self.driver.meant(move, leap, shared):
+            if self._as_planned(thread, started, leap, shared, folder):
                 yield self._advance(thread, started, leap, folder), leap
 
     def _call(
@@ -311,20 +326,34 @@ class Search:
 
     # -- bad ends --------------------------------------------------------------------
 
-    def _watch(self, state: State, thread: int, leap: Leap, outcome: Outcome) -> None:
-        """Bad things that happen on the way."""
-        domain = self.system.protocol.domain
+    def _watch(
+        self, state: State, after: State, thread: int, leap: Leap, outcome: Outcome
+    ) -> None:
+        """Bad things that happen on the way; the first of each kind and place is kept."""
+        if leap.death is not None:
+            kind = "dead-thread" if thread < len(self.threads) else "dead-call"
+            if kind == "dead-thread" or leap.death.note == "KeyError":
+                self._note(outcome, Finish(kind, state, (after, thread, leap)), leap.death)
         phase = self.places[state[3 + self.driver_index]].phase
+        domain = self.system.protocol.domain
         for event in leap.events:
-            before, after = event.before.status, event.after.status
-            if domain.is_failure(before) and after is not None and not domain.is_failure(after):
-                outcome.ends.append(Finish("resurrected", state, thread, event))
-            elif before is None and after is not None and self._removed(thread, phase):
-                outcome.ends.append(Finish("zombie", state, thread, event))
-        place = self.places[state[3 + thread]]
-        if place.pc >= 0 and thread < len(self.threads):
-            if self.folder(thread, place).machine.code[place.pc].op is Op.DEAD:
-                outcome.ends.append(Finish("dead-thread", state, thread))
+            before, now = event.before.status, event.after.status
+            if before is now or now is None:
+                continue
+            if domain.is_failure(before) and not domain.is_failure(now):
+                kind = "resurrected"
+            elif before is None and self._removed(thread, phase):
+                kind = "zombie"
+            else:
+                continue
+            finish = Finish(kind, state, (after, thread, leap), event)
+            self._note(outcome, finish, event.instr, self.driver.view(event.after))
+
+    def _note(self, outcome: Outcome, finish: Finish, instr: Instr, seen: object = None) -> None:
+        key = (finish.kind, id(instr.where.node), tuple(id(w.node) for w in instr.stack), seen)
+        if key not in self._noted:
+            self._noted.add(key)
+            outcome.ends.append(finish)
 
     def _removed(self, thread: int, phase: Phase | None) -> bool:
         """Whether a room that is absent now was there before and nobody is opening it again."""
@@ -342,9 +371,10 @@ class Search:
         elif shared.status is not None:
             outcome.ends.append(Finish("pinned", state))
 
-    def path(self, state: State) -> list[tuple[State, int, Leap]]:
-        """The shortest path to a state: (state after, thread, leap)."""
-        found = []
+    def path(self, finish: Finish) -> list[tuple[State, int, Leap]]:
+        """The shortest path to a bad end: (state after, thread, leap)."""
+        found = [finish.last] if finish.last is not None else []
+        state = finish.state
         parent = self.parents[state]
         while parent is not None:
             found.append((state, parent[1], parent[2]))

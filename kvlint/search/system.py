@@ -241,7 +241,8 @@ def _operation_kind(system: System, cls: ClassInfo, name: str, program: Program)
     if Op.PUT in ops and not creates:
         return "feed"
     if removes and not stores:
-        return "close"
+        looks = any(i.op is Op.LOAD and i.name == table for i in program.code)
+        return "step" if looks else "close"
     if creates:
         return "open"
     touches = any(i.op in EFFECTS and i.name in system.tracked for i in program.code)
