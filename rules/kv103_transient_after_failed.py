@@ -20,8 +20,8 @@ def find(view: View) -> Iterator[Hit]:
         where = view.written_at(event.instr)
         before, after = event.before.status, event.after.status
         assert before is not None and after is not None
-        if not witness.visible:
-            continue
+        if not witness.visible or (not witness.wide and event.instr.stack and _sticky(view)):
+            continue  # a sticky update that is not atomic is KV201
         seen.add(id(where.node))
         yield Hit(
             where,
@@ -38,7 +38,7 @@ def find(view: View) -> Iterator[Hit]:
 
 def _possible(view: View, seen: set[int]) -> Iterator[Hit]:
     """Transient writes that would undo Failed, where no run was seen to do it."""
-    if not _undoes_failed(view):
+    if _sticky(view):
         return
     for thread in view.system.threads:
         for where, status in _transient_writes(view, thread.full):
@@ -52,14 +52,15 @@ def _possible(view: View, seen: set[int]) -> Iterator[Hit]:
                 )
 
 
-def _undoes_failed(view: View) -> bool:
+def _sticky(view: View) -> bool:
+    """Whether no update method lets Failed change."""
     domain = view.protocol.domain
     for transitions in view.protocol.transitions.values():
         for (current, written), after in (transitions or {}).items():
             if domain.is_failure(current) and not domain.is_failure(written):
                 if not any(domain.is_failure(a) for a in after):
-                    return True
-    return False
+                    return False
+    return True
 
 
 def _transient_writes(view: View, program: Program) -> Iterator[tuple[Where, Member]]:

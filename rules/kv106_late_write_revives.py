@@ -10,11 +10,13 @@ from kvlint.rulekit import Hit, View, verdict_of
 def find(view: View) -> Iterator[Hit]:
     """Stores that the search saw put a cleared room back."""
     for witness in view.evidence.of("zombie"):
-        if witness.bad is None:
-            continue
+        if witness.bad is None or witness.bad.kind == "control":
+            continue  # a message may open a room; its peer decides when
         instr = witness.bad.event.instr
         after = witness.bad.event.after.status
         assert after is not None
+        if view.protocol.domain.is_failure(after):
+            continue  # a Failed ghost makes nobody wait
         call = view.written_at(instr)
         # Where the store is inherited from another file, the backend's own line is its call.
         where = instr.where if instr.where.module is call.module else call

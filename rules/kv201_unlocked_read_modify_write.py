@@ -24,6 +24,8 @@ def find(view: View) -> Iterator[Hit]:
         if _locked_by_callers(view, store):
             continue
         where = store.stack[0] if store.stack else store.where
+        lost = [w for w in view.evidence.of("resurrected") if w.bad and not w.wide]
+        shown = [w for w in lost if w.bad and w.bad.event.instr.where.node is store.where.node]
         yield Hit(
             where,
             "narrow",
@@ -32,6 +34,7 @@ def find(view: View) -> Iterator[Hit]:
             ("D",),
             "resurrected",
             ((read.where, "read here"),) if read.where.line != where.line else (),
+            shown[0] if shown else None,
             cause=("rmw", id(where.node)),
         )
 

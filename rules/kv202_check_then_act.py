@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvlint.programs.ir import Instr, Op
-from kvlint.rulekit import LOOPS, Hit, View, verdict_of
-from kvlint.search.evidence import outer_site
+from kvlint.rulekit import LOOPS, Hit, View
+from kvlint.search.evidence import Witness, outer_site
 
 
 def find(view: View) -> Iterator[Hit]:
     """Accesses that raise KeyError if the entry is gone, in one thread, removed by another."""
     if view.system.cooperative:
         return
-    proven = {id(w.death.where.node): w for w in view.evidence.of("dead-thread") if w.death}
+    proven = dict(_proven(view))
     for kind, name, program in view.programs():
         loops = kind in (*LOOPS, "task")
         who = name if loops else "scheduler"
@@ -25,13 +25,13 @@ def find(view: View) -> Iterator[Hit]:
             if not view.removers.get(instr.name, set()) - {who} or _locked(view, instr, who):
                 continue
             fatal = view.escapes(program, instr.alt)
-            if not loops and view.protocol.holders:
-                fatal = False  # the scheduler itself clears rooms, between its other calls
             witness = proven.get(id(instr.where.node)) if fatal else None
+            if not loops and witness is None:
+                fatal = False  # the scheduler itself clears rooms, between its other calls
             where = outer_site(instr, view.readers)
             yield Hit(
                 where,
-                verdict_of(witness) if witness else "narrow" if fatal else "latent",
+                "narrow" if fatal else "latent",
                 f"`{instr.name}` may lose the entry before it is used; use one `.get()`, "
                 f"`.pop(key, None)` or a lock",
                 (),
@@ -40,6 +40,17 @@ def find(view: View) -> Iterator[Hit]:
                 witness,
                 ("index", instr.name, where.function, where.class_name),
             )
+
+
+def _proven(view: View) -> Iterator[tuple[int, Witness]]:
+    """Accesses that the search saw fail after another thread had removed the entry."""
+    for witness in (*view.evidence.of("dead-thread"), *view.evidence.of("dead-call")):
+        last = witness.moments[-1].event.instr if witness.moments else None
+        if last is not None and any(
+            m.event.instr.name == last.name and m.event.before != m.event.after
+            for m in witness.of(Op.POP)
+        ):
+            yield id(last.where.node), witness
 
 
 def _locked(view: View, instr: Instr, who: str) -> bool:

@@ -153,8 +153,9 @@ class Machine:
     ) -> Iterator[tuple[int, Env, Shared]]:
         op = instr.op
         if op is Op.BRANCH:
-            for truth in _both(self.decide(instr, env)):
-                yield instr.next if truth else instr.alt, env, shared
+            for answer in _both(self.decide(instr, env)):
+                to = instr.next if answer else instr.alt
+                yield to, self._learn(instr, env) if answer else env, shared
         elif op is Op.SET:
             yield instr.next, self.put(instr, env, self.get(instr.args[0], env)), shared
         elif op in (Op.MAX, Op.MIN):
@@ -179,6 +180,17 @@ class Machine:
             yield instr.next, env, shared.having(fields=fields)
         elif op not in (Op.DEAD, Op.END):
             yield instr.next, env, shared
+
+    def _learn(self, instr: Instr, env: Env) -> Env:
+        """After `x == Member` an unknown x is that member."""
+        if instr.cond != "equal":
+            return env
+        for left, right in (instr.args, instr.args[::-1]):
+            if isinstance(left, Var) and isinstance(right, Const):
+                slot = self.slots[left.name]
+                if env[slot] is UNKNOWN and isinstance(right.value, Member):
+                    return (*env[:slot], right.value, *env[slot + 1 :])
+        return env
 
     def _extreme(self, instr: Instr, env: Env) -> object:
         values = [self.get(a, env) for a in instr.args]

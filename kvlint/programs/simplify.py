@@ -43,12 +43,20 @@ def _propagate_unknown(code: list[Instr]) -> None:
         for name, found in sources.items()
         if all(i.op is Op.SET and _unknown(i.args[0]) for i in found)
     }
+    unknown -= {a.name for i in code if _tells(i) for a in i.args if isinstance(a, Var)}
     for instr in code:
         if instr.args and any(isinstance(a, Var) and a.name in unknown for a in instr.args):
             instr.args = tuple(
                 Const(UNKNOWN) if isinstance(a, Var) and a.name in unknown else a
                 for a in instr.args
             )
+
+
+def _tells(instr: Instr) -> bool:
+    """A comparison with a status, from which a run learns what an unknown local is."""
+    return instr.op is Op.BRANCH and any(
+        isinstance(a, Const) and isinstance(a.value, Member) for a in instr.args
+    )
 
 
 def _unknown(operand: object) -> bool:

@@ -117,6 +117,18 @@ class Driver:
             self._views[shared] = frozenset(found or {shared.status})
         return self._views[shared]
 
+    def ends_now(self, shared: Shared) -> bool:
+        """Whether polling says that the room is over, without a deadline having to pass."""
+        domain = self.system.protocol.domain
+        if domain.is_terminal(shared.status):
+            return self.sees_end(shared)
+        return self.sees_end(shared) and not self._deadline(shared)
+
+    def _deadline(self, shared: Shared) -> bool:
+        """Whether polling itself may end a room that is still live."""
+        domain = self.system.protocol.domain
+        return any(not domain.is_terminal(v) for v in self.view(shared))
+
     def sees_end(self, shared: Shared) -> bool:
         """Whether polling may tell the scheduler that the room is over."""
         domain = self.system.protocol.domain

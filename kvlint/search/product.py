@@ -291,7 +291,7 @@ class Search:
         phase = place.phase
         assert phase is not None
         if phase.stage == "live" and shared.status is not None:
-            if self.driver.sees_end(shared):
+            if self.driver.ends_now(shared):
                 over = Phase("over", phase.fed, phase.aborted)
                 yield Place(IDLE, phase=over), _nothing(shared)
             if self.driver.direct and phase.fed < self.run.chunks and self.driver.ready(shared):
