@@ -27,6 +27,9 @@ from kvlint.programs.refs import (
 from kvlint.protocol.domain import Member
 from kvlint.protocol.facts import terminal_name
 
+ORDERS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+
+
 class Expressions(Builder):
     """Evaluation of names, attributes, subscripts and conditions."""
 
@@ -359,8 +362,8 @@ class Expressions(Builder):
             self.condition(node.operand, no, yes, ctx)
         elif isinstance(node, ast.BoolOp):
             self._chain(node, yes, no, ctx)
-        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
-            self._compare(node, yes, no, ctx)
+        elif isinstance(node, ast.Compare):
+            self._comparison(node, yes, no, ctx)
         else:
             value = self.value(node, ctx)
             self.truth(value, yes, no, ctx, node)
@@ -388,22 +391,41 @@ class Expressions(Builder):
         else:
             self.branch("unknown", (), yes, no, ctx, node)
 
-    def _compare(self, node: ast.Compare, yes: Label, no: Label, ctx: Context) -> None:
+    def _comparison(self, node: ast.Compare, yes: Label, no: Label, ctx: Context) -> None:
         role = self.protocol.role
         decided = role.decide(node) if role is not None else None
         if decided is not None:
             self.jump(yes if decided else no, ctx, node)
             return
-        op, right = node.ops[0], node.comparators[0]
+        # `a < b < c` is `a < b and b < c`; that b is evaluated once does not show.
+        left = node.left
+        for op, right in zip(node.ops[:-1], node.comparators, strict=False):
+            ahead = Label()
+            self._compare(left, op, right, ahead, no, ctx, node)
+            self.place(ahead)
+            left = right
+        self._compare(left, node.ops[-1], node.comparators[-1], yes, no, ctx, node)
+
+    def _compare(
+        self,
+        left: ast.expr,
+        op: ast.cmpop,
+        right: ast.expr,
+        yes: Label,
+        no: Label,
+        ctx: Context,
+        node: ast.AST,
+    ) -> None:
         if isinstance(op, (ast.NotEq, ast.IsNot, ast.NotIn)):
             yes, no = no, yes
         if isinstance(op, (ast.In, ast.NotIn)):
-            self._membership(node.left, right, yes, no, ctx, node)
+            self._membership(left, right, yes, no, ctx, node)
         elif isinstance(op, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
-            left_value = self.value(node.left, ctx)
+            left_value = self.value(left, ctx)
             self._equal(left_value, self.value(right, ctx), yes, no, ctx, node)
         else:
-            self._order(node, yes, no, ctx)
+            args = (self.flat(self.value(left, ctx)), self.flat(self.value(right, ctx)))
+            self.branch(ORDERS.get(type(op), "unknown"), args, yes, no, ctx, node)
 
     def _membership(
         self, left: ast.expr, right: ast.expr, yes: Label, no: Label, ctx: Context, node: ast.AST
@@ -458,10 +480,3 @@ class Expressions(Builder):
             return
         a, b = self.flat(left), self.flat(right)
         self.branch("equal", (a, b), yes, no, ctx, node)
-
-    def _order(self, node: ast.Compare, yes: Label, no: Label, ctx: Context) -> None:
-        left = self.flat(self.value(node.left, ctx))
-        right = self.flat(self.value(node.comparators[0], ctx))
-        kinds = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-        self.branch(kinds.get(type(node.ops[0]), "unknown"), (left, right), yes, no, ctx, node)
-
