@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from kvlint.programs.ir import Op, Where
+from kvlint.programs.ir import Const, Instr, Op, Where
 from kvlint.programs.machine import Machine, Shared
+from kvlint.protocol.model import Frame
 from kvlint.rulekit import Hit, View
 from kvlint.search.environment import sort_frames
 from kvlint.search.macro import Folder, Leap
 
+ABORTS = re.compile(r"abort|cancel", re.I)
 MESSAGE = (
     "an abort for a room that is not registered yet leaves no trace; "
     "remember it until the room is opened"
@@ -17,6 +20,12 @@ MESSAGE = (
 
 
 def find(view: View) -> Iterator[Hit]:
+    """Aborts for a room that is not registered yet, and aborts that nobody understands."""
+    yield from _too_early(view)
+    yield from _unknown_aborts(view)
+
+
+def _too_early(view: View) -> Iterator[Hit]:
     """Handle every harmful message once with the room absent, once with it live, and compare."""
     _, harmful = sort_frames(view.system)
     for thread in view.system.threads:
@@ -36,6 +45,60 @@ def find(view: View) -> Iterator[Hit]:
                             bad_end=_end(view),
                             cause=("dropped", id(where.node)),
                         )
+
+
+def _unknown_aborts(view: View) -> Iterator[Hit]:
+    """Aborts that the peer in this tree sends and that a control loop turns away unread."""
+    sides = view.system.tracked - {view.table}
+    for frame in view.system.frames:
+        if not isinstance(frame, Frame) or not ABORTS.search(frame.scope.qualname):
+            continue
+        for thread in view.system.threads:
+            folder = Folder(view.system.machine(thread.program, 1), narrow=False)
+            code = folder.machine.code
+            for pc, instr in enumerate(code):
+                if instr.op is not Op.RECV:
+                    continue
+                leaps = [
+                    leap
+                    for status in view.protocol.domain.members
+                    for leap in folder.leaps(
+                        pc,
+                        folder.machine.initial(),
+                        Shared(status, frozenset(sides), frames=frozenset({frame})),
+                    )
+                ]
+                if all(_without_effect(leap, code[leap.pc].op) for leap in leaps):
+                    where = _rejection(thread.full.code, frame)
+                    if where is not None:
+                        yield Hit(
+                            where,
+                            "confirmed",
+                            f"{frame}, which the peer sends to abort a room, is dropped here",
+                            related=((_sender(frame), "sent here"),),
+                            cause=("dropped", id(where.node)),
+                        )
+
+
+def _without_effect(leap: Leap, end: Op) -> bool:
+    changed = any(
+        e.before != e.after and e.instr.op not in (Op.RECV, Op.LOCK, Op.UNLOCK)
+        for e in leap.events
+    )
+    return not changed and end is Op.RECV
+
+
+def _rejection(code: list[Instr], frame: Frame) -> Where | None:
+    """The first comparison of the frame's tag."""
+    for instr in code:
+        if instr.op is Op.BRANCH and instr.cond == "frame" and instr.args[1] == Const(0):
+            return instr.where
+    return None
+
+
+def _sender(frame: Frame) -> Where:
+    scope = frame.scope
+    return Where(scope.cls.module, frame.call, scope.cls.name, scope.qualname)
 
 
 def _end(view: View) -> str | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Module:
     """One parsed file.
 
@@ -53,7 +53,7 @@ class Module:
         return "\n".join(self._lines[node.lineno - 1 : node.end_lineno])
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ClassInfo:
     """One class statement, with its linearised ancestors.
 
@@ -69,6 +69,9 @@ class ClassInfo:
     methods: dict[str, FunctionNode] = field(default_factory=dict)
     attributes: dict[str, ast.expr] = field(default_factory=dict)
     _links: tuple[tuple[ClassInfo, ...], tuple[str, ...]] | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<ClassInfo {self.name}>"
 
     @property
     def mro(self) -> tuple[ClassInfo, ...]:
@@ -150,6 +153,9 @@ class Project:
     problems: list[Gap] = field(default_factory=list)
     files: int = 0
     loader: Loader | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Module {self.name}>"
 
     def classes(self) -> Iterator[ClassInfo]:
         """Every class statement, in a stable order."""

@@ -43,6 +43,7 @@ class Builder:
         self.counter = 0
         self.cut: list[str] = []
         self.results: dict[str, Value] = {}
+        self.plain_results: set[str] = set()
         self.tuples: set[str] = set()
         self.checked: set[str] = set()
         self.awaiting = False

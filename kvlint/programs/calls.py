@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from kvlint.programs.context import Context, InCall, Label
-from kvlint.programs.expressions import Expressions
+from kvlint.programs.expressions import Expressions, solid
 from kvlint.programs.names import (
     BLOCKING,
     HARMLESS,
@@ -24,6 +24,7 @@ from kvlint.programs.refs import (
     FuncRef,
     InnerRef,
     LockRef,
+    MaybeRef,
     ObjRef,
     QueueRef,
     SetRef,
@@ -111,7 +112,7 @@ class Calls(Expressions):
         name = func.attr
         if isinstance(func.value, ast.Call) and terminal_name(func.value.func) == "super":
             return self._super(node, name, ctx)
-        base = self.value(func.value, ctx)
+        base = solid(self.value(func.value, ctx))
         if isinstance(base, TableRef):
             return self._table_method(base, name, node, ctx)
         if isinstance(base, InnerRef):
@@ -271,7 +272,7 @@ class Calls(Expressions):
     ) -> Value:
         if isinstance(target.node, ast.Lambda):
             return self.value(target.node.body, target.closure or ctx)
-        args = [self.value(a, ctx) for a in node.args if not isinstance(a, ast.Starred)]
+        args = [solid(self.value(a, ctx)) for a in node.args if not isinstance(a, ast.Starred)]
         kwargs = {k.arg: self.value(k.value, ctx) for k in node.keywords if k.arg}
         self_ref = target.self_ref
         if unbound and args:
@@ -321,7 +322,11 @@ class Calls(Expressions):
         self.unwind.pop()
         self.place(region.done)
         value = self.results.pop(region.result, None)
-        return value if value is not None else Var(region.result)
+        if value is None:
+            return Var(region.result)
+        if region.result in self.plain_results:
+            return MaybeRef(Var(region.result), value)
+        return value
 
     def _bind_parameters(
         self, ref: FuncRef, inner: Context, args: list[Value], kwargs: dict[str, Value]

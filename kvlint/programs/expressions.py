@@ -17,6 +17,7 @@ from kvlint.programs.refs import (
     InnerRef,
     LockRef,
     MaybeNone,
+    MaybeRef,
     ObjRef,
     QueueRef,
     SetRef,
@@ -137,7 +138,7 @@ class Expressions(Builder):
         return ANY
 
     def _value_Attribute(self, node: ast.Attribute, ctx: Context) -> Value:
-        base = self.value(node.value, ctx)
+        base = solid(self.value(node.value, ctx))
         return self.attribute(base, node.attr, ctx, node)
 
     def attribute(self, base: Value, name: str, ctx: Context, node: ast.AST) -> Value:
@@ -205,7 +206,7 @@ class Expressions(Builder):
         self.patch(instr, "alt", pad)
 
     def _value_Subscript(self, node: ast.Subscript, ctx: Context) -> Value:
-        base = self.value(node.value, ctx)
+        base = solid(self.value(node.value, ctx))
         if isinstance(base, TableRef) and not base.view:
             self.value(node.slice, ctx)
             return self.load(base, ctx, node)
@@ -297,6 +298,8 @@ class Expressions(Builder):
         """The operand that stands for any value."""
         if isinstance(value, InnerRef):
             return value.value
+        if isinstance(value, MaybeRef):
+            return value.var
         if isinstance(value, (ObjRef, ClassRef, FuncRef)):
             return Const(PRESENT)
         return as_operand(value)
@@ -382,6 +385,8 @@ class Expressions(Builder):
         """Branch on whether a value is true."""
         if isinstance(value, InnerRef):
             value = value.value
+        elif isinstance(value, MaybeRef):
+            value = value.var
         if isinstance(value, MaybeNone):
             self.checked.add(value.field)
         if isinstance(value, (ObjRef, ClassRef, FuncRef)):
@@ -480,3 +485,8 @@ class Expressions(Builder):
             return
         a, b = self.flat(left), self.flat(right)
         self.branch("equal", (a, b), yes, no, ctx, node)
+
+
+def solid(value: Value) -> Value:
+    """The reference itself, where it is used and no longer asked for."""
+    return value.ref if isinstance(value, MaybeRef) else value  # type: ignore[return-value]

@@ -94,6 +94,14 @@ class MaybeNone:
     field: str
 
 
+@dataclass(frozen=True)
+class MaybeRef:
+    """A reference that some returns of a function give and others do not; `var` tells which."""
+
+    var: Operand
+    ref: object
+
+
 @dataclass(frozen=True, eq=False)
 class FuncRef:
     """A function with what it closes over; `self_ref` is what a bound method is bound to."""
@@ -119,5 +127,6 @@ Value = (
     | FrameRef
     | FrameItem
     | MaybeNone
+    | MaybeRef
     | FuncRef
 )

@@ -266,9 +266,13 @@ class Statements(Calls):
                 self.emit(Op.SET, ctx, node, dst=f"{name}#{i}", args=(part,))
             self.emit(Op.SET, ctx, node, dst=name, args=(Const(PRESENT),))
         else:
+            part = self.flat(value)
             if not isinstance(value, (Const, Var, InnerRef)):
                 self.results[name] = value
-            self.emit(Op.SET, ctx, node, dst=name, args=(self.flat(value),))
+                part = Const(PRESENT)
+            else:
+                self.plain_results.add(name)
+            self.emit(Op.SET, ctx, node, dst=name, args=(part,))
         self.leave_function(ctx, node)
 
     # -- exceptions and locks --------------------------------------------------------

@@ -155,9 +155,18 @@ def _openings(system: System) -> frozenset[Member | None]:
 
 def results(machine: Machine, start: Shared) -> set[object]:
     """The values that an operation may return from this state, run without interruption."""
+    return {value for value, _ in _returns(machine, start)}
+
+
+def endings(machine: Machine, start: Shared) -> list[Shared]:
+    """The shared states that an operation may leave, run without interruption."""
+    return sorted({shared for _, shared in _returns(machine, start)}, key=repr)
+
+
+def _returns(machine: Machine, start: Shared) -> set[tuple[object, Shared]]:
     seen: set[tuple[int, Env, Shared]] = set()
     todo = [(0, machine.initial(), start)]
-    found: set[object] = set()
+    found: set[tuple[object, Shared]] = set()
     while todo:
         state = todo.pop()
         if state in seen:
@@ -166,7 +175,7 @@ def results(machine: Machine, start: Shared) -> set[object]:
         pc, env, shared = state
         instr = machine.code[pc]
         if instr.op is Op.END:
-            found.add(machine.get(instr.args[0], env))
+            found.add((machine.get(instr.args[0], env), shared))
         elif instr.op is not Op.DEAD:
             todo.extend((s.pc, s.env, s.shared) for s in machine.steps(pc, env, shared))
     return found
