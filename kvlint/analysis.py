@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from time import perf_counter
 from types import ModuleType
 
 from kvlint import catalog
@@ -31,7 +32,8 @@ def analyse(project: Project, settings: Settings) -> Report:
     report = Report()
     protocols = find_protocols(project, settings.protocol)
     hits: list[tuple[str, str, Hit]] = []
-    views = [_view(protocol, protocols, report) for protocol in protocols]
+    bounds = Bounds.of(settings)
+    views = [_view(protocol, protocols, report, bounds) for protocol in protocols]
     for rule in _rules():
         rule_id, name = _identity(rule)
         for view in views:
@@ -58,11 +60,13 @@ def _add_tables(report: Report, protocol: Protocol) -> None:
             report.tables.append(table)
 
 
-def _view(protocol: Protocol, protocols: list[Protocol], report: Report) -> View:
+def _view(
+    protocol: Protocol, protocols: list[Protocol], report: Report, bounds: Bounds
+) -> View:
     _add_tables(report, protocol)
     siblings = tuple(p for p in protocols if p.manager is protocol.manager)
     system = build_system(protocol, delivered(protocol, siblings))
-    bounds = Bounds()
+    start = perf_counter()
     evidence = gather(system, bounds)
     report.gaps += _gaps(system)
     if evidence.searched:
@@ -73,6 +77,10 @@ def _view(protocol: Protocol, protocols: list[Protocol], report: Report) -> View
                 states=evidence.states,
                 preemptions=bounds.preemptions,
                 complete=evidence.complete,
+                chunks=bounds.chunks,
+                runs=tuple(evidence.runs),
+                limits=tuple(sorted(evidence.limits)),
+                seconds=perf_counter() - start,
             )
         )
     return View(protocol, system, evidence, siblings, frozenset(protocol.updaters))

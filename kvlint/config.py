@@ -36,7 +36,9 @@ class ProtocolOverrides(NamedTuple):
 class Settings(NamedTuple):
     """Everything that decides what one run reports.
 
-    `output_format` None leaves the choice to where the output goes. `source` is the file that the
+    `output_format` None leaves the choice to where the output goes. The search makes at most
+    `preemptions` switches where no thread waits, visits `max_states` in one run and takes
+    `max_seconds` in all (None: no limit). `source` is the file that the
     settings were read from, as shown to the user, and `root` its folder, to which its
     patterns are relative.
     """
@@ -48,6 +50,9 @@ class Settings(NamedTuple):
     fail_on: str = "warning"
     show_latent: bool = False
     output_format: str | None = None
+    preemptions: int = 2
+    max_states: int = 20_000
+    max_seconds: float | None = None
     protocol: ProtocolOverrides = ProtocolOverrides()
     source: str | None = None
     root: str | None = None
@@ -178,6 +183,25 @@ def _boolean(value: Any, where: str) -> bool:
     return value
 
 
+def _count(lowest: int) -> Reader:
+    def read(value: Any, where: str) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise _wrong_type(value, where, "an integer")
+        if value < lowest:
+            raise UsageError(f"{where}: {value} is less than {lowest}")
+        return value
+
+    return read
+
+
+def _seconds(value: Any, where: str) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise _wrong_type(value, where, "a number")
+    if not 0 < value < float("inf"):
+        raise UsageError(f"{where}: {value} is not a number of seconds above 0")
+    return float(value)
+
+
 def _strings(value: Any, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _wrong_type(value, where, "a list of strings")
@@ -214,6 +238,7 @@ def _wrong_type(value: Any, where: str, wanted: str) -> UsageError:
         dict: "a table",
         list: "a list",
         int: "an integer",
+        float: "a number",
     }
     found = kinds.get(type(value), f"a {type(value).__name__}")
     if isinstance(value, list):
@@ -237,6 +262,9 @@ _KEYS: dict[str, Reader] = {
     "fail-on": _choice(SEVERITIES),
     "show-latent": _boolean,
     "output-format": _choice(OUTPUT_FORMATS),
+    "preemptions": _count(0),
+    "max-states": _count(1),
+    "max-seconds": _seconds,
     "protocol": _protocol,
 }
 _PROTOCOL_KEYS: dict[str, Reader] = {

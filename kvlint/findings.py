@@ -38,7 +38,11 @@ class Related:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a witness; `window` says whether a switch to another thread may follow it."""
+    """One step of a witness; `window` says whether a switch to another thread follows it.
+
+    `decisive` marks what the bad end hangs on; `awakens` says that the thread waited for work, or
+    had none, until this step.
+    """
 
     step: int
     thread: str
@@ -48,6 +52,8 @@ class Step:
     action: str
     status: str
     window: str | None = None
+    decisive: bool = False
+    awakens: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,8 @@ class Finding:
     """One site that breaks a rule.
 
     Findings of one root cause share `group`; `fingerprint` survives moved lines and renamed
-    locals. `class_name` and `function` are empty for a finding about a whole file.
+    locals. `class_name` and `function` are empty for a finding about a whole file. `searched`
+    names the search that found the witness: the class name of its `Searched`.
     """
 
     rule: str
@@ -72,6 +79,7 @@ class Finding:
     bad_end: str | None = None
     related: tuple[Related, ...] = ()
     witness: tuple[Step, ...] = ()
+    searched: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,13 +103,21 @@ class TransitionTable:
 
 @dataclass(frozen=True)
 class Searched:
-    """How far the search went for one class. `states` 0 means that no search was made."""
+    """How far the search went for one class. `states` 0 means that no search was made.
+
+    `runs` names the environments that were searched, `limits` what stopped a search that is not
+    complete: the options that raise it, or nothing where no option does.
+    """
 
     class_name: str
     threads: tuple[str, ...]
     states: int
     preemptions: int
     complete: bool
+    chunks: int = 0
+    runs: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,7 @@ def _finding(rule: str, name: str, hit: Hit, span: Span, unique: str, group: int
         bad_end=hit.bad_end if hit.verdict != "latent" else None,
         related=related,
         witness=steps(hit.witness) if hit.witness is not None else (),
+        searched=hit.witness.system.protocol.title if hit.witness is not None else "",
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from time import monotonic
 
+from kvlint.config import Settings
 from kvlint.programs.ir import Instr, Op, Where
 from kvlint.search.environment import runs
 from kvlint.search.macro import Event, Leap
@@ -26,6 +28,7 @@ class Moment:
 class Witness:
     """A path to a bad end; `wide` says that it needs a switch only where a thread waits."""
 
+    system: System
     kind: str
     wide: bool
     run: str
@@ -48,6 +51,8 @@ class Evidence:
     complete: bool = True
     searched: bool = False
     incomplete_runs: list[str] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    limits: set[str] = field(default_factory=set)
 
     def of(self, kind: str) -> list[Witness]:
         """The witnesses of one kind, wide ones first."""
@@ -56,11 +61,19 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Bounds:
-    """How far to search."""
+    """How far to search: `max_states` in one run, until `deadline` (of `monotonic()`) in all."""
 
-    preemptions: int = 2
-    max_states: int = 20_000
+    preemptions: int = Settings().preemptions
+    max_states: int = Settings().max_states
     chunks: int = 2
+    deadline: float | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Bounds:
+        """The bounds that the settings ask for; the time starts to run now."""
+        seconds = settings.max_seconds
+        deadline = None if seconds is None else monotonic() + seconds
+        return cls(settings.preemptions, settings.max_states, deadline=deadline)
 
 
 def gather(system: System, bounds: Bounds) -> Evidence:
@@ -71,16 +84,20 @@ def gather(system: System, bounds: Bounds) -> Evidence:
         return evidence
     evidence.searched = True
     plans = runs(system, bounds.chunks)
+    evidence.runs = list(dict.fromkeys(run.name for run in plans))
     known: set[object] = set()
     # Coroutines of one loop are only interrupted where they wait.
     for narrow in (False,) if system.cooperative else (False, True):
         for run in plans:
-            search = Search(system, run, narrow, bounds.preemptions, bounds.max_states)
+            search = Search(
+                system, run, narrow, bounds.preemptions, bounds.max_states, deadline=bounds.deadline
+            )
             outcome = search.explore()
             evidence.states += outcome.states
             if not outcome.complete:
                 evidence.complete = False
                 evidence.incomplete_runs.append(run.name)
+                evidence.limits |= outcome.limits
             baseline = Baseline(system, plans[0], bounds)
             for witness in _witnesses(search, outcome, baseline, run is plans[0], known):
                 evidence.witnesses.append(witness)
@@ -201,7 +218,9 @@ def _witness(search: Search, finish: Finish, path: list[tuple[object, int, Leap]
     bad = next((m for m in reversed(moments) if m.event is finish.event), None)
     death = _death(finish) if finish.kind in ("dead-thread", "dead-call") else None
     visible = finish.event is None or _visible(search, finish)
-    return Witness(finish.kind, not search.narrow, search.run.name, moments, bad, death, visible)
+    return Witness(
+        search.system, finish.kind, not search.narrow, search.run.name, moments, bad, death, visible
+    )
 
 
 def _kind(search: Search, thread: int) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from time import monotonic
 
 from kvlint.programs.ir import Instr, Op
 from kvlint.programs.machine import Env, Shared
@@ -23,6 +24,7 @@ from kvlint.search.macro import ENDS, Event, Folder, Leap
 from kvlint.search.system import Operation, System, Thread
 
 IDLE = -1
+CLOCK_EVERY = 1024  # states between two looks at the clock
 # (shared, who would be interrupted by a switch, interruptions so far, place of each thread)
 State = tuple[int, ...]
 Decisions = dict[Instr, frozenset[int]]
@@ -68,6 +70,7 @@ class Outcome:
     states: int = 0
     complete: bool = True
     concluded: bool = False
+    limits: set[str] = field(default_factory=set)
     ends: list[Finish] = field(default_factory=list)
 
 
@@ -94,6 +97,7 @@ class Search:
         preemptions: int,
         max_states: int,
         only: Decisions | None = None,
+        deadline: float | None = None,
     ) -> None:
         self.system = system
         self.run = run
@@ -101,6 +105,7 @@ class Search:
         self.narrow = narrow
         self.max_states = max_states
         self.only = only
+        self.deadline = deadline
         self.threads = [t for t in system.threads if t.kind != "ticker" or t in run.tickers]
         self.folders = [
             Folder(system.machine(t.program, i + 1), narrow) for i, t in enumerate(self.threads)
@@ -158,7 +163,13 @@ class Search:
         parents = self.parents
         parents[start] = None
         todo = deque([start])
+        expanded = 0
         while todo:
+            if self.deadline is not None and expanded % CLOCK_EVERY == 0 and self._is_late():
+                outcome.complete = False
+                outcome.limits.add("max-seconds")
+                break
+            expanded += 1
             state = todo.popleft()
             moved = False
             for after, thread, leap in self.successors(state):
@@ -168,6 +179,7 @@ class Search:
                     continue
                 if len(parents) >= self.max_states:
                     outcome.complete = False
+                    outcome.limits.add("max-states")
                     continue
                 parents[after] = (state, thread, leap)
                 todo.append(after)
@@ -177,6 +189,9 @@ class Search:
         folders = (*self.folders, *self.operation_folders.values())
         outcome.complete = outcome.complete and not any(f.cut for f in folders)
         return outcome
+
+    def _is_late(self) -> bool:
+        return self.deadline is not None and monotonic() >= self.deadline
 
     def successors(self, state: State) -> Iterator[tuple[State, int, Leap]]:
         """Every leap of every thread that may run now."""
