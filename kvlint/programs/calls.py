@@ -347,7 +347,7 @@ class Calls(Expressions):
             value = given.get(name)
             if value is None:
                 value = self.static(defaults[name], ref.module) if name in defaults else ANY
-            if isinstance(value, (Const, Var)) and any(local_assignments(function, name)):
+            if isinstance(value, (Const, Var)) and local_assignments(function, name):
                 self.bind(name, value, inner, function)
             else:
                 inner.names[name] = value

@@ -37,7 +37,7 @@ class Lowering(Statements):
             names = names[1:]
         for name in names:
             value = args.get(name, ANY)
-            if isinstance(value, (Const, Var)) and any(local_assignments(ref.node, name)):
+            if isinstance(value, (Const, Var)) and local_assignments(ref.node, name):
                 self.bind(name, value, ctx, ref.node)
             else:
                 ctx.names[name] = value

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from kvlint.discover.project import ClassInfo, FunctionNode
 from kvlint.programs.names import BLOCKING, HARMLESS, QUIET_NAMES, RECEIVERS, is_foreign, is_queue_call
+from kvlint.protocol.bodies import nodes_within
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Protocol
 
@@ -65,7 +66,7 @@ class Relevance:
             self._blocking[function] = False
             self._blocking[function] = any(
                 self._call_blocks(node, depth)
-                for node in ast.walk(function)
+                for node in nodes_within(function)
                 if isinstance(node, ast.Call)
             )
         return self._blocking[function]
@@ -105,7 +106,7 @@ class Relevance:
             mentioned: set[str] = set()
             called: set[str] = set()
             special = False
-            for node in ast.walk(function):
+            for node in nodes_within(function):
                 if isinstance(node, ast.Attribute):
                     mentioned.add(node.attr)
                 elif isinstance(node, ast.Call):

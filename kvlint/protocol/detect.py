@@ -23,7 +23,7 @@ from kvlint.protocol.facts import (
     terminal_name,
 )
 from kvlint.protocol.model import Protocol
-from kvlint.protocol.roles import find_roles
+from kvlint.protocol.roles import Reaches, find_roles
 from kvlint.protocol.surroundings import fill
 from kvlint.protocol.values import Constant, Values
 
@@ -215,7 +215,8 @@ def _per_role(
     values: Values,
     overrides: ProtocolOverrides,
 ) -> list[Protocol]:
-    roles = tuple(find_roles(manager, facts))
+    reaches = Reaches(manager)
+    roles = tuple(find_roles(reaches))
     protocols = []
     for role in roles or (None,):
         protocol = Protocol(
@@ -229,6 +230,7 @@ def _per_role(
             components=() if manager.is_subclass_of(table.owner) else (table.owner,),
             facts=facts,
             values=values,
+            reaches=reaches,
             roles=roles,
         )
         fill(protocol, values, overrides, role)

@@ -6,10 +6,10 @@ Purely syntactic. What the facts mean is decided in `detect`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kvlint.discover.project import ClassInfo, FunctionNode
+from kvlint.protocol.bodies import body_of
 
 DICT_MAKERS = frozenset({"dict", "defaultdict", "OrderedDict", "WeakValueDictionary", "TTLCache"})
 SET_MAKERS = frozenset({"set"})
@@ -99,30 +99,24 @@ def _dataclass_field(facts: ClassFacts, name: str, value: ast.expr | None) -> No
 
 def _scan_function(facts: ClassFacts, scope: Scope) -> None:
     facts.scopes.append(scope)
-    todo: list[ast.AST] = list(reversed(scope.function.body))
-    while todo:
-        node = todo.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    mentions, subscripts, compares = facts.mentions, facts.subscripts, facts.compares
+    for node in body_of(scope.function).nodes:
+        kind = node.__class__
+        if kind is ast.Attribute:
+            mentions.add(node.attr)  # type: ignore[attr-defined]
+        elif isinstance(node, ast.Call):
+            _note_call(facts, node, scope)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                _note_assign(facts, target, node.value, scope)
+        elif isinstance(node, ast.Subscript):
+            subscripts.append((node, scope))
+        elif isinstance(node, ast.Compare):
+            compares.append((node, scope))
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            _note_assign(facts, node.target, node.value, scope)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             _scan_function(facts, Scope(scope.cls, (*scope.chain, node)))
-            continue
-        _note(facts, node, scope)
-        todo.extend(ast.iter_child_nodes(node))
-
-
-def _note(facts: ClassFacts, node: ast.AST, scope: Scope) -> None:
-    if isinstance(node, ast.Attribute):
-        facts.mentions.add(node.attr)
-    elif isinstance(node, ast.Call):
-        _note_call(facts, node, scope)
-    elif isinstance(node, ast.Assign):
-        for target in node.targets:
-            _note_assign(facts, target, node.value, scope)
-    elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        _note_assign(facts, node.target, node.value, scope)
-    elif isinstance(node, ast.Subscript):
-        facts.subscripts.append((node, scope))
-    elif isinstance(node, ast.Compare):
-        facts.compares.append((node, scope))
 
 
 def _note_call(facts: ClassFacts, node: ast.Call, scope: Scope) -> None:
@@ -238,20 +232,9 @@ def parameters(function: FunctionNode) -> list[str]:
     return [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
 
 
-def local_assignments(function: FunctionNode, name: str) -> Iterator[ast.expr]:
+def local_assignments(function: FunctionNode, name: str) -> list[ast.expr]:
     """Every expression that is assigned to the local `name` (nested functions left out)."""
-    todo: list[ast.AST] = list(function.body)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            continue
-        if isinstance(node, ast.Assign):
-            if any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-                yield node.value
-        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
-            if isinstance(node.target, ast.Name) and node.target.id == name and node.value:
-                yield node.value
-        todo.extend(ast.iter_child_nodes(node))
+    return body_of(function).assigned(name)
 
 
 def is_thread_class(cls: ClassInfo) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kvlint.discover.project import ClassInfo, FunctionNode, Project
 from kvlint.protocol.domain import StatusDomain
 from kvlint.protocol.facts import ClassFacts, Scope
-from kvlint.protocol.roles import Role
+from kvlint.protocol.roles import Reaches, Role
 from kvlint.protocol.values import Values
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Protocol:
     components: tuple[ClassInfo, ...]
     facts: dict[ClassInfo, ClassFacts]
     values: Values
+    reaches: Reaches
     roles: tuple[Role, ...] = ()
     role: Role | None = None
     side_tables: frozenset[str] = frozenset()

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kvlint.discover.project import ClassInfo, FunctionNode
-from kvlint.protocol.facts import ClassFacts
+from kvlint.protocol.bodies import body_of, nodes_within, walk
 
 MAX_CALL_DEPTH = 8
 
@@ -38,6 +37,11 @@ class Role:
         assert isinstance(test, ast.Compare)
         same = compared[2] == self.member
         return same if isinstance(test.ops[0], (ast.Eq, ast.Is)) else not same
+
+    def branch(self, node: ast.If) -> list[ast.stmt] | None:
+        """The branch that alone runs under this role; None if the role says nothing."""
+        decided = self.decide(node.test)
+        return None if decided is None else node.body if decided else node.orelse
 
 
 def _combine(test: ast.BoolOp, known: list[bool | None]) -> bool | None:
@@ -69,14 +73,28 @@ class Reach:
     spawns: set[ast.Call] = field(default_factory=set)
 
 
-def find_roles(manager: ClassInfo, facts: dict[ClassInfo, ClassFacts]) -> list[Role]:
+class Reaches:
+    """`reach` of one manager under each of its roles, worked out once."""
+
+    def __init__(self, manager: ClassInfo) -> None:
+        self.manager = manager
+        self._known: dict[Role | None, Reach] = {}
+
+    def of(self, role: Role | None) -> Reach:
+        """What constructing the manager does under a role."""
+        if role not in self._known:
+            self._known[role] = reach(self.manager, role)
+        return self._known[role]
+
+
+def find_roles(reaches: Reaches) -> list[Role]:
     """The roles that the constructors of a class tell apart; empty if it has one job."""
     seen: Counter[tuple[str, str, str]] = Counter()
-    for cls in manager.mro:
+    for cls in reaches.manager.mro:
         init = cls.methods.get("__init__")
         if init is None:
             continue
-        for node in ast.walk(init):
+        for node in nodes_within(init):
             if isinstance(node, ast.If):
                 compared = mode_compare(node.test)
                 if compared is not None:
@@ -87,13 +105,13 @@ def find_roles(manager: ClassInfo, facts: dict[ClassInfo, ClassFacts]) -> list[R
     for (attribute, enum), members in sorted(by_attribute.items()):
         if len(members) >= 2:
             roles = [Role(attribute, enum, m) for m in sorted(members)]
-            made = [reach(manager, facts, role).attributes for role in roles]
+            made = [reaches.of(role).attributes for role in roles]
             if any(a != made[0] for a in made):
                 return roles
     return []
 
 
-def reach(manager: ClassInfo, facts: dict[ClassInfo, ClassFacts], role: Role | None) -> Reach:
+def reach(manager: ClassInfo, role: Role | None) -> Reach:
     """Everything that constructing `manager` under `role` runs, creates and starts."""
     result = Reach()
     init = manager.find("__init__")
@@ -113,13 +131,13 @@ def _visit(
     if function in result.functions or depth > MAX_CALL_DEPTH:
         return
     result.functions.add(function)
-    for node in live_nodes(function.body, role):
+    for node in _live(function, role):
         if isinstance(node, ast.Call):
             result.spawns.add(node)
             called = _callee(manager, owner, node)
             if called is not None:
                 _visit(manager, called[0], called[1], role, result, depth + 1)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        elif isinstance(node, ast.Attribute):
             result.attributes.add(node.attr)
 
 
@@ -137,15 +155,14 @@ def _callee(
     return None
 
 
-def live_nodes(body: Iterable[ast.AST], role: Role | None) -> Iterator[ast.AST]:
-    """All nodes below `body` that the role does not rule out."""
-    todo = list(reversed(list(body)))
-    while todo:
-        node = todo.pop()
-        yield node
-        if isinstance(node, ast.If) and role is not None:
-            verdict = role.decide(node.test)
-            if verdict is not None:
-                todo.extend(reversed(node.body if verdict else node.orelse))
-                continue
-        todo.extend(reversed(list(ast.iter_child_nodes(node))))
+def _live(function: FunctionNode, role: Role | None) -> list[ast.AST]:
+    """The calls and attribute stores of a function that the role does not rule out."""
+    known = body_of(function).live
+    if role not in known:
+        known[role] = [
+            node
+            for node in walk(function.body, role.branch if role is not None else None)
+            if isinstance(node, ast.Call)
+            or (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+        ]
+    return known[role]

@@ -17,7 +17,7 @@ from kvlint.protocol.facts import (
     terminal_name,
 )
 from kvlint.protocol.model import NUMBER, Frame, Protocol, ThreadRoot
-from kvlint.protocol.roles import Reach, Role, reach
+from kvlint.protocol.roles import Reach, Role
 from kvlint.protocol.values import Values
 
 TABLE_METHODS = frozenset({"get", "pop", "setdefault", "discard", "remove", "add"})
@@ -29,7 +29,7 @@ def fill(
 ) -> None:
     """Complete `protocol` in place for one role."""
     facts = protocol.facts
-    reached = reach(protocol.manager, facts, role)
+    reached = protocol.reaches.of(role)
     protocol.role = role
     protocol.components = _components(protocol, values)
     protocol.holders = _holders(protocol, overrides, role)
@@ -128,14 +128,14 @@ def _writers(protocol: Protocol) -> set[str]:
 def _plays(protocol: Protocol, cls: ClassInfo, role: Role) -> bool:
     """Whether the class belongs to this role: by the attributes only one role's object has."""
     others = [r for r in protocol.roles if r != role]
-    here = reach(protocol.manager, protocol.facts, role).attributes
+    here = protocol.reaches.of(role).attributes
     mentions: set[str] = set()
     for c in cls.mro:
         if c in protocol.facts:
             mentions |= protocol.facts[c].mentions
     score = len(mentions & (here - _union(protocol, others)))
     for other in others:
-        there = reach(protocol.manager, protocol.facts, other).attributes
+        there = protocol.reaches.of(other).attributes
         if len(mentions & (there - here)) > score:
             return False
     return True
@@ -144,7 +144,7 @@ def _plays(protocol: Protocol, cls: ClassInfo, role: Role) -> bool:
 def _union(protocol: Protocol, roles: Iterable[Role]) -> set[str]:
     made: set[str] = set()
     for role in roles:
-        made |= reach(protocol.manager, protocol.facts, role).attributes
+        made |= protocol.reaches.of(role).attributes
     return made
 
 
@@ -300,7 +300,7 @@ def _started_elsewhere(protocol: Protocol, role: Role | None) -> set[ast.Call]:
     calls: set[ast.Call] = set()
     for other in protocol.roles:
         if other != role:
-            calls |= reach(protocol.manager, protocol.facts, other).spawns
+            calls |= protocol.reaches.of(other).spawns
     return calls
 
 

@@ -114,7 +114,7 @@ class Values:
         for function in reversed(scope.chain):
             if node.id in parameters(function):
                 return found | self._parameter(node.id, function.name, scope, depth)
-            assigned = list(local_assignments(function, node.id))
+            assigned = local_assignments(function, node.id)
             if assigned and depth <= MAX_PARAMETER_DEPTH:
                 for value in assigned:
                     found |= self.constants(value, scope, depth + 1)
