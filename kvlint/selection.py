@@ -31,6 +31,12 @@ def select(findings: list[Finding], settings: Settings) -> Selected:
     return result
 
 
+def cleared(findings: list[Finding], settings: Settings) -> list[Finding]:
+    """The selected patterns for which the search found no bad end, by place."""
+    latent = [f for f in findings if f.verdict == "latent" and is_selected(f, settings)]
+    return sorted(latent, key=position)
+
+
 def position(finding: Finding) -> tuple[str, int, int, str, str, str]:
     """The order of every list of findings: by place, then rule."""
     span = finding.span

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kvlint.cli.inputs import (
     add_input_options,
+    add_search_options,
     add_selection_options,
     load,
     paths_of,
@@ -37,6 +38,7 @@ def add_options(parser: Parser) -> None:
     """The options of `kvlint check`."""
     add_input_options(parser)
     add_selection_options(parser)
+    add_search_options(parser)
     parser.add_argument(
         "--output-format",
         type=choice(OUTPUT_FORMATS),
@@ -55,14 +57,20 @@ def add_options(parser: Parser) -> None:
         "--show-settings", action="store_true", help="print the settings of this run and stop"
     )
     parser.add_argument(
-        "--statistics", action="store_true", help="count findings by rule on stderr, with the time"
+        "--statistics",
+        action="store_true",
+        help="findings by rule, and what was searched in what time, on stderr",
     )
-    add_verbose(parser, "list what could not be resolved, and show tracebacks")
+    add_verbose(
+        parser,
+        "list what could not be resolved, which patterns were cleared and by which runs of the "
+        "search, and show tracebacks",
+    )
     add_common(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check the paths; 1 if a finding is at or above --fail-on."""
+    """Check the paths; 1 if a finding is at or above --fail-on, else 2 if a search gave up."""
     start = perf_counter()
     paths = paths_of(args)
     settings = settings_of(args, paths[0])
@@ -88,15 +96,22 @@ def _whole_run(
     style: Style,
     start: float,
 ) -> int:
-    from kvlint.selection import fails, select
+    from kvlint.selection import cleared, fails, select
 
     project = load(paths, settings)
     report = _analysed(project, settings)
     selected = select(report.findings, settings)
     out(_rendered(report, selected, form, style, texts_of(project)))
     warn(summary.gaps(report.gaps, args.verbose))
+    if args.verbose:
+        warn(summary.runs(report.searched))
+        warn("" if settings.show_latent else summary.cleared(cleared(report.findings, settings)))
     _statistics(args, report.searched, selected.shown, project.files, start)
-    return 1 if fails(selected.shown, settings.fail_on) else 0
+    gave_up = summary.gave_up(report.searched, settings)
+    warn(gave_up)
+    if fails(selected.shown, settings.fail_on):
+        return 1
+    return 2 if gave_up else 0
 
 
 def _analysed(project: Project, settings: Settings) -> Report:
@@ -125,7 +140,7 @@ def _rendered(
     from kvlint.report import full
     from kvlint.report.source import Sources
 
-    return full.render(selected.shown, Sources(texts), style) + end
+    return full.render(selected.shown, Sources(texts), style, report.searched) + end
 
 
 def _statistics(

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from kvlint.cli.options import Parser, flattened, words
+from kvlint.cli.options import Parser, count, flattened, seconds, words
 from kvlint.config import Settings, load_settings
 from kvlint.errors import UsageError
 
@@ -58,6 +58,29 @@ def add_selection_options(parser: Parser) -> None:
     )
 
 
+def add_search_options(parser: Parser) -> None:
+    """How far the interleaving search goes."""
+    parser.add_argument(
+        "--preemptions",
+        type=count(0),
+        metavar="N",
+        help="search schedules with at most N switches between adjacent statements (default: 2)",
+    )
+    parser.add_argument(
+        "--max-states",
+        type=count(1),
+        metavar="N",
+        help=f"give up a run of the search after N states (default: {Settings().max_states})",
+    )
+    parser.add_argument(
+        "--max-seconds",
+        type=seconds,
+        metavar="S",
+        help="give up the whole search after S seconds (default: no limit); a run that finds "
+        "nothing because it gave up exits with 2",
+    )
+
+
 def paths_of(args: argparse.Namespace) -> list[str]:
     """The paths named, or the ones a checkout is known to have."""
     if "" in args.paths:
@@ -93,6 +116,9 @@ def texts_of(project: Project) -> dict[str, str]:
     return {module.display: module.source for module in project.modules.values()}
 
 
+_PLAIN = ("fail_on", "output_format", "preemptions", "max_states", "max_seconds")
+
+
 def _overrides(args: argparse.Namespace) -> dict[str, Any]:
     given: dict[str, Any] = {"exclude": flattened(args.exclude)}
     for option in ("select", "ignore"):
@@ -101,7 +127,7 @@ def _overrides(args: argparse.Namespace) -> dict[str, Any]:
         given[option] = selectors
     for _, selectors in getattr(args, "per_file_ignores", None) or ():
         _check(selectors, "--per-file-ignores")
-    for option in ("per_file_ignores", "fail_on", "output_format"):
+    for option in (*_PLAIN, "per_file_ignores"):
         value = getattr(args, option, None)
         given[option] = tuple(value) if isinstance(value, list) else value
     given["show_latent"] = getattr(args, "show_latent", False) or None

@@ -88,6 +88,28 @@ def choice(choices: tuple[str, ...]) -> Callable[[str], str]:
     return convert
 
 
+def count(lowest: int) -> Callable[[str], int]:
+    """An argument type: a whole number, at least `lowest`."""
+
+    def convert(text: str) -> int:
+        if not (text.isascii() and text.isdigit()) or int(text) < lowest:
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from {lowest} on")
+        return int(text)
+
+    return convert
+
+
+def seconds(text: str) -> float:
+    """An argument type: a time above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
+    return value
+
+
 def words(text: str) -> tuple[str, ...]:
     """An argument type: words with commas between them."""
     return tuple(word.strip() for word in text.split(",") if word.strip())

@@ -8,6 +8,12 @@ from typing import Any
 
 from kvlint.config import Settings
 
+_NAMES = (
+    *("select", "ignore", "exclude", "fail_on", "show_latent", "output_format"),
+    *("preemptions", "max_states", "max_seconds"),
+)
+_UNSET = {"output_format": "full on a terminal, else concise", "max_seconds": "no limit"}
+
 
 def settings_text(settings: Settings) -> str:
     """All settings, with where they come from."""
@@ -17,10 +23,10 @@ def settings_text(settings: Settings) -> str:
 def _lines(settings: Settings) -> Iterator[str]:
     yield f"# from {settings.source or 'the defaults'} and the command line"
     yield "[tool.kvlint]"
-    for name in ("select", "ignore", "exclude", "fail_on", "show_latent", "output_format"):
+    for name in _NAMES:
         value = getattr(settings, name)
         if value is None:
-            yield f"# {_key(name)}: full on a terminal, else concise"
+            yield f"# {_key(name)}: {_UNSET[name]}"
         else:
             yield f"{_key(name)} = {_value(value)}"
     yield ""

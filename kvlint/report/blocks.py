@@ -16,6 +16,12 @@ class Block:
     primary: Finding
     others: tuple[Finding, ...] = ()
 
+    @property
+    def told(self) -> Finding | None:
+        """The finding whose witness stands for the block: the first in rank that has one."""
+        members = sorted((self.primary, *self.others), key=_order)
+        return next((finding for finding in members if finding.witness), None)
+
 
 def blocks(findings: Sequence[Finding]) -> list[Block]:
     """One block for each group, the worst first, then by place."""
@@ -27,8 +33,13 @@ def blocks(findings: Sequence[Finding]) -> list[Block]:
 
 
 def _block(members: list[Finding]) -> Block:
-    ordered = sorted(members, key=lambda f: (_severity(f), f.rule, position(f)))
+    ordered = sorted(members, key=_order)
     return Block(ordered[0], tuple(sorted(ordered[1:], key=position)))
+
+
+def _order(finding: Finding) -> tuple[int, bool, str, tuple[str, int, int, str, str, str]]:
+    """Within a block: the worst first, and of those one that pins a room."""
+    return _severity(finding), finding.bad_end != "pinned", finding.rule, position(finding)
 
 
 def _rank(finding: Finding) -> tuple[int, tuple[str, int, int, str, str, str]]:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kvlint.findings import Finding, Span
+from kvlint.findings import Finding, Searched, Span
 from kvlint.hints import one_line
 from kvlint.report.blocks import Block, blocks
 from kvlint.report.excerpt import Mark, excerpt
 from kvlint.report.source import Sources
 from kvlint.report.style import Style
+from kvlint.report.witness import schedule
 
 
-def render(findings: Sequence[Finding], sources: Sources, style: Style) -> str:
+def render(
+    findings: Sequence[Finding], sources: Sources, style: Style, searched: Sequence[Searched] = ()
+) -> str:
     """All blocks, the worst first, with an empty line after each."""
     lines: list[str] = []
     for block in blocks(findings):
-        lines += [*_block(block, sources, style), ""]
+        lines += [*_block(block, sources, style, searched), ""]
     return "".join(line + "\n" for line in lines)
 
 
-def _block(block: Block, sources: Sources, style: Style) -> Iterator[str]:
+def _block(
+    block: Block, sources: Sources, style: Style, searched: Sequence[Searched]
+) -> Iterator[str]:
     primary = block.primary
     shown: set[Span] = set()
     yield f"{_place(primary, style)}: {_title(primary, style)}"
@@ -28,6 +33,11 @@ def _block(block: Block, sources: Sources, style: Style) -> Iterator[str]:
     for other in block.others:
         yield f"  {style.paint('also', 'bold')} {_place(other, style)}: {_title(other, style)}"
         yield from _body(other, shown, sources, style, "       ")
+    told = block.told
+    if told is not None:
+        yield ""
+        yield from schedule(told, searched, style, "  ")
+        yield ""
     yield _hints(primary, style)
 
 

@@ -22,6 +22,9 @@ _GLYPHS = {
     "bar": ("│", "|"),
     "dash": ("─", "-"),
     "cross": ("┼", "+"),
+    "corner": ("┌", "+"),
+    "moves": ("●", "*"),
+    "idle": ("·", "."),
 }
 SAMPLE = "".join(pretty for pretty, _ in _GLYPHS.values())
 SEVERITY_COLOUR = {"error": "red", "warning": "yellow", "note": "blue"}
@@ -74,4 +77,4 @@ def plural(count: int, noun: str) -> str:
     """`1 error`, `2 errors`, `2 classes`."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count} {noun}{'es' if noun.endswith('s') else 's'}"
+    return f"{count} {noun}{'es' if noun.endswith(('s', 'ch')) else 's'}"

@@ -11,6 +11,7 @@ from kvlint.hints import one_line
 from kvlint.report.style import Style, plural
 
 if TYPE_CHECKING:
+    from kvlint.config import Settings
     from kvlint.findings import Finding, Gap, Searched
 
 NO_SEARCH = "no interleaving search was made: the verdicts rest on path analysis alone"
@@ -50,7 +51,7 @@ def _reach(searched: Sequence[Searched]) -> Iterator[str]:
     for one in searched:
         if one.states == 0:
             yield f"{one.class_name}: {NO_SEARCH}"
-        elif not one.complete:
+        elif _is_incomplete(one):
             yield f"{one.class_name}: the search gave up after {plural(one.states, 'state')}"
 
 
@@ -79,6 +80,46 @@ def _gap(gap: Gap) -> str:
     return one_line(f"{place}: {gap.message}")
 
 
+def gave_up(searched: Sequence[Searched], settings: Settings) -> str:
+    """Which searches are incomplete, and what to raise: such a run may not look clean."""
+    open_ones = [one for one in searched if _is_incomplete(one)]
+    if not open_ones:
+        return ""
+    names = ", ".join(one_line(one.class_name) for one in open_ones)
+    limits = sorted({limit for one in open_ones for limit in one.limits})
+    advice = " and ".join(f"--{limit} ({_given(limit, settings)})" for limit in limits)
+    advice = f"raise {advice}" if advice else "too many ways through one function"
+    return f"kvlint: the search gave up in {names}: {advice}\n"
+
+
+def _given(limit: str, settings: Settings) -> str:
+    return f"{getattr(settings, limit.replace('-', '_')):g}"
+
+
+def _is_incomplete(one: Searched) -> bool:
+    return one.states > 0 and not one.complete
+
+
+def runs(searched: Sequence[Searched]) -> str:
+    """The environments in which each class was searched."""
+    return "".join(
+        one_line(f"kvlint: searched {one.class_name}: {'; '.join(one.runs)}") + "\n"
+        for one in searched
+        if one.runs
+    )
+
+
+def cleared(found: Sequence[Finding]) -> str:
+    """The patterns that lead to no bad end as far as was searched."""
+    return "".join(
+        one_line(
+            f"kvlint: no bad end found: {f.span.path}:{f.span.line}: {f.rule} {f.name}: {f.message}"
+        )
+        + "\n"
+        for f in found
+    )
+
+
 def statistics(
     searched: Sequence[Searched], shown: Sequence[Finding], files: int, seconds: float
 ) -> str:
@@ -100,4 +141,5 @@ def _depth(one: Searched) -> str:
     if one.states == 0:
         return "no search"
     end = "complete" if one.complete else "gave up"
-    return f"{plural(one.states, 'state')}, at most {one.preemptions} narrow switches, {end}"
+    switches = plural(one.preemptions, "narrow switch")
+    return f"{plural(one.states, 'state')} in {one.seconds:.2f} s, at most {switches}, {end}"
