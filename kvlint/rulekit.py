@@ -9,7 +9,11 @@ from functools import cached_property
 
 from kvlint.programs.ir import Instr, Op, Program, Where
 from kvlint.protocol.model import Protocol
+from kvlint.programs.machine import Shared
+from kvlint.search.driver import endings
+from kvlint.search.environment import sort_frames
 from kvlint.search.evidence import Evidence, Moment, Witness, outer_site
+from kvlint.search.macro import Folder
 from kvlint.search.system import Operation, System, Thread
 
 LOOPS = frozenset({"consumer", "control", "ticker"})
@@ -84,6 +88,31 @@ class View:
                 if instr.op in (Op.STORE, Op.POP, Op.SETDEFAULT):
                     found.setdefault(instr.name, set()).add(who)
         return found
+
+    @cached_property
+    def early_sides(self) -> frozenset[str]:
+        """Side tables that a message fills for a room that is not registered: order is free."""
+        helpful, _ = sort_frames(self.system)
+        found: set[str] = set()
+        for thread in self.system.threads:
+            folder = Folder(self.system.machine(thread.program, 1), narrow=False)
+            for pc, instr in enumerate(folder.machine.code):
+                if instr.op is Op.RECV:
+                    for frame in helpful:
+                        start = Shared(frames=frozenset({frame}))
+                        for leap in folder.leaps(pc, folder.machine.initial(), start):
+                            found |= leap.shared.sides
+        return frozenset(found)
+
+    @cached_property
+    def live_sides(self) -> frozenset[str]:
+        """Side tables that have a room while it is live: filled early or on opening."""
+        found = set(self.early_sides)
+        for operation in self.system.of_kind("open"):
+            machine = self.system.machine(operation.program, 1)
+            for shared in endings(machine, Shared(sides=self.early_sides)):
+                found |= shared.sides
+        return frozenset(found)
 
     @cached_property
     def readers(self) -> frozenset[str]:

@@ -112,7 +112,7 @@ def _dropped(
     domain = view.protocol.domain
     live = [m for m in domain.members if not domain.is_terminal(m)]
     sides = view.system.tracked - {view.table}
-    early = accepted_early(view)
+    early = view.early_sides
     if not early:
         return None  # nothing is said of a room before it is registered
 
@@ -130,23 +130,10 @@ def _dropped(
     for leap in handle(start):
         kept = leap.shared.sides - early
         if leap.shared.status is None and not kept and machine.code[leap.pc].op is Op.RECV:
-            return _guard(view, leap)
+            where = _guard(view, leap)
+            if where is not None:
+                return where
     return None
-
-
-def accepted_early(view: View) -> frozenset[str]:
-    """Side tables that a message fills for a room that is not registered: order is not given."""
-    helpful, _ = sort_frames(view.system)
-    found: set[str] = set()
-    for thread in view.system.threads:
-        folder = Folder(view.system.machine(thread.program, 1), narrow=False)
-        for pc, instr in enumerate(folder.machine.code):
-            if instr.op is Op.RECV:
-                for frame in helpful:
-                    start = Shared(frames=frozenset({frame}))
-                    for leap in folder.leaps(pc, folder.machine.initial(), start):
-                        found |= leap.shared.sides
-    return frozenset(found)
 
 
 def _guard(view: View, leap: Leap) -> Where | None:

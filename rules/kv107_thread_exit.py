@@ -73,6 +73,14 @@ def _nullable(view: View) -> Iterator[Hit]:
         for instr in thread.full.code:
             if instr.op is not Op.NULLABLE or thread.full.code[instr.alt].op is not Op.DEAD:
                 continue
+            if instr.note == "call":
+                yield Hit(
+                    instr.where,
+                    "latent",
+                    f"`{instr.name}` may raise, and nothing here keeps `{thread.root.name}` alive",
+                    cause=("death", id(instr.where.node)),
+                )
+                continue
             message = (
                 f"`{instr.name}` is set to None by another thread; the AttributeError "
                 f"ends `{thread.root.name}`"
@@ -97,7 +105,7 @@ def _possible(view: View, seen: set[int]) -> Iterator[Hit]:
             continue
         for instr in thread.full.code:
             if instr.op is Op.DEAD and instr.note not in ("KeyError", "AttributeError"):
-                if id(instr.where.node) not in seen:
+                if id(instr.where.node) not in seen and instr.note != "Exception":
                     seen.add(id(instr.where.node))
                     yield Hit(
                         instr.where,

@@ -16,7 +16,7 @@ def find(view: View) -> Iterator[Hit]:
     """Run the last chunk of a live room; look at what every handler on the way leaves behind."""
     domain = view.protocol.domain
     live = [m for m in domain.members if not domain.is_terminal(m)]
-    sides = frozenset(view.system.tracked - {view.table})
+    sides = view.live_sides
     for thread in view.system.threads:
         if thread.kind not in ("consumer", "task"):
             continue

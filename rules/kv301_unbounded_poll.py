@@ -16,7 +16,7 @@ from kvlint.search.driver import Driver, endings, results
 from kvlint.search.evidence import outer_site
 from kvlint.search.system import Operation
 
-CLOCK = re.compile(r"time|deadline|elapsed|overdue|expire|limit|since", re.I)
+CLOCK = re.compile(r"^(time|monotonic|perf_counter)$|timeout|deadline|elapsed|overdue|expire", re.I)
 
 
 def find(view: View) -> Iterator[Hit]:
@@ -58,8 +58,7 @@ def _live(view: View) -> list[Member]:
 
 def _bounded(view: View, machine: Machine, status: Member) -> bool:
     """Whether polling may end the room by itself."""
-    sides = view.system.tracked - {view.table}
-    found = results(machine, Shared(status, frozenset(sides), _fresh_fields(view)))
+    found = results(machine, Shared(status, view.live_sides, _fresh_fields(view)))
     return any(not isinstance(r, Member) or view.protocol.domain.is_terminal(r) for r in found)
 
 
@@ -83,7 +82,10 @@ def _only_a_peer_ends(view: View, driver: Driver, status: Member) -> bool:
             by_message = True
         elif thread.kind != "consumer" or status not in driver.handshaken:
             return False
-    own = [o for o in view.system.operations if o.kind in ("open", "finish", "other", "feed")]
+    kinds = {"open", "finish", "other", "feed"}
+    if status in driver.handshaken:
+        kinds.discard("feed")  # nothing is sent before the peer has answered
+    own = [o for o in view.system.operations if o.kind in kinds]
     return by_message and not any(
         o.name != "__init__" and _moves(view, o.program, status) for o in own
     )

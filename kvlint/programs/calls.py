@@ -356,6 +356,9 @@ class Calls(Expressions):
         """A call into code without tracked effects."""
         if self.protocol.relevance.blocks(ref.node, ref.owner):
             self.emit(Op.WINDOW, ctx, node, note=ref.name)
+        if self.protocol.relevance.raises(ref.node):
+            pad = self.may_raise_error("Exception", ctx, node)
+            self.patch(self.emit(Op.NULLABLE, ctx, node, name=ref.name, note="call"), "alt", pad)
         self.may_raise(ctx, node)
         return ANY
 

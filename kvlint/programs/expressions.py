@@ -31,6 +31,14 @@ from kvlint.protocol.facts import terminal_name
 ORDERS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 
+ORDER: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+
 class Expressions(Builder):
     """Evaluation of names, attributes, subscripts and conditions."""
 
@@ -389,8 +397,8 @@ class Expressions(Builder):
             value = value.var
         if isinstance(value, MaybeNone):
             self.checked.add(value.field)
-        if isinstance(value, (ObjRef, ClassRef, FuncRef)):
-            self.jump(yes, ctx, node)
+        if isinstance(value, (ObjRef, ClassRef, FuncRef, FrameRef)):
+            self.jump(yes, ctx, node)  # a message that was received has parts
         elif isinstance(value, (Const, Var)):
             self.branch("true", (value,), yes, no, ctx, node)
         else:

@@ -328,6 +328,8 @@ class Machine:
             return {PRESENT: True, EMPTY: False, None: False}.get(_key(values[0]))
         if kind == "frame":
             return frame_matches(values[0], values[1], values[2])
+        if kind == "length":
+            return length_matches(values)
         if kind in ("<", "<=", ">", ">="):
             return _ordered(kind, values[0], values[1])
         return None
@@ -406,6 +408,17 @@ def frame_matches(frame: object, index: object, literal: object) -> bool | None:
     if part == NUMBER:
         return False
     return None if part is None else _bytes(part) == _bytes(literal)
+
+
+def length_matches(values: list[object]) -> bool | None:
+    """Whether a message from this tree is as long as a test asks."""
+    frame, offset, symbol, bound = values
+    if not isinstance(frame, Frame) or not isinstance(offset, int) or not isinstance(bound, int):
+        return None
+    size = len(frame.parts) - offset
+    return {"<": size < bound, "<=": size <= bound, ">": size > bound, ">=": size >= bound}.get(
+        str(symbol)
+    )
 
 
 def _bytes(value: object) -> object:

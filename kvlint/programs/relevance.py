@@ -37,6 +37,7 @@ class Relevance:
                     self._relevant.add(f"{attribute}.{name}")
         self._relevant |= self._closure()
         self._blocking: dict[FunctionNode, bool] = {}
+        self._raising: dict[FunctionNode, bool] = {}
 
     @staticmethod
     def _functions(protocol: Protocol) -> Iterator[FunctionNode]:
@@ -60,6 +61,14 @@ class Relevance:
     def blocks(self, function: FunctionNode | ast.Lambda, owner: ClassInfo | None) -> bool:
         """Whether the function may wait or transfer."""
         return not isinstance(function, ast.Lambda) and self._blocks(function, 0)
+
+    def raises(self, function: FunctionNode | ast.Lambda) -> bool:
+        """Whether the function itself has a `raise` that it does not catch."""
+        if isinstance(function, ast.Lambda):
+            return False
+        if function not in self._raising:
+            self._raising[function] = _raises(function.body)
+        return self._raising[function]
 
     def _blocks(self, function: FunctionNode, depth: int) -> bool:
         if function not in self._blocking:
@@ -128,3 +137,17 @@ def _receiver(node: ast.expr) -> str | None:
     if isinstance(node, ast.Call) and terminal_name(node.func) == "super":
         return "self"
     return terminal_name(node)
+
+
+def _raises(body: list[ast.stmt]) -> bool:
+    for statement in body:
+        if isinstance(statement, ast.Raise):
+            return True
+        if isinstance(statement, ast.Try) and statement.handlers:
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(statement, name, None)
+            if isinstance(inner, list) and not isinstance(statement, ast.FunctionDef):
+                if _raises(inner):
+                    return True
+    return False

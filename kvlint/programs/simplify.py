@@ -69,7 +69,7 @@ def _fold_branches(code: list[Instr]) -> None:
         if instr.op is Op.CHOICE:
             _fold_choice(instr, code)
         elif instr.op is Op.BRANCH:
-            if instr.cond not in ("unknown", "frame") and any(_unknown(a) for a in instr.args):
+            if instr.cond not in ("unknown", "frame", "length") and any(_unknown(a) for a in instr.args):
                 if instr.cond != "in" or _unknown(instr.args[0]):
                     instr.cond, instr.args = "unknown", ()
             decided = _constant_branch(instr)

@@ -12,7 +12,7 @@ from kvlint.report.style import Style
 
 _GAP = "  "
 _MIN_EVENT = 20
-_ENOUGH = 36  # cells in which most places can be told apart
+_ENOUGH = 34  # cells in which most places can be told apart
 _LANE = 3  # cells
 
 
@@ -39,12 +39,11 @@ def lanes(steps: Sequence[Step], style: Style, indent: str) -> Iterator[str]:
     """The names of the threads, then one row for each step."""
     threads = list(dict.fromkeys(step.thread for step in steps))
     rows = list(_rows(steps, threads, style))
-    layout = _layout(rows, threads, style, len(indent))
+    paths, layout = _layout(rows, threads, style, len(indent))
     margin = indent + " " * (2 + layout.digits + 2)
     for number, thread in enumerate(threads):
         bars = (style.glyph("bar") + " " * (_LANE - 1)) * number
         yield f"{margin}{bars}{style.glyph('corner')} {style.paint(thread, 'bold')}"
-    paths = _paths(steps, layout.where, style)
     for row in rows:
         yield from _drawn(row, paths[row.step.path], layout, style, indent)
 
@@ -77,15 +76,20 @@ def _symbol(steps: Sequence[Step], index: int, thread: str) -> str:
     return "bar" if begun and ahead is not None and not ahead.awakens else "idle"
 
 
-def _layout(rows: Sequence[_Row], threads: list[str], style: Style, indent: int) -> _Layout:
+def _layout(
+    rows: Sequence[_Row], threads: list[str], style: Style, indent: int
+) -> tuple[dict[str, str], _Layout]:
+    """The paths as they fit, and the columns; the event gets what the others leave."""
     digits = len(str(rows[-1].step.step))
     room = style.width - indent - (2 + digits + 2) - _LANE * len(threads)
     status = max(len(text) for row in rows for text in ("", *row.status))
     room -= status + 2 * len(_GAP)
     longest = max(len(place(row.step, 10_000, style)) for row in rows)
     events = max(len(row.step.action) for row in rows)
-    where = min(longest, max(room - events, min(room // 2, _ENOUGH)))
-    return _Layout(digits, where, max(room - where, _MIN_EVENT), status)
+    where = min(longest, max(room - events, min(room * 3 // 5, _ENOUGH)))
+    paths = _paths([row.step for row in rows], where, style)
+    where = max(len(paths[row.step.path] + ending(row.step)) for row in rows)
+    return paths, _Layout(digits, where, min(events, max(room - where, _MIN_EVENT)), status)
 
 
 def _drawn(row: _Row, path: str, layout: _Layout, style: Style, indent: str) -> Iterator[str]:
