@@ -22,6 +22,8 @@ class Abstract(Enum):
     PRESENT = "some object"
     EMPTY = "an empty collection"
 
+    __hash__ = object.__hash__  # members are single objects; Enum's own is slow
+
     def __repr__(self) -> str:
         return self.value
 
@@ -77,6 +79,8 @@ class Op(Enum):
     SKIP = "continue"
     DEAD = "thread dies"
     END = "end"
+
+    __hash__ = object.__hash__  # as in Abstract
 
 
 SHARED = frozenset(

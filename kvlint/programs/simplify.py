@@ -7,23 +7,25 @@ is minimised).
 
 from __future__ import annotations
 
-from kvlint.programs.ir import EMPTY, PRESENT, UNKNOWN, Const, Instr, Op, Var
+from kvlint.programs.ir import ANY, EMPTY, PRESENT, UNKNOWN, Const, Instr, Op, Var
 from kvlint.protocol.domain import Member
 
 PURE = frozenset({Op.SET, Op.MAX, Op.MIN, Op.CHUNK_FIELD})
 SILENT = PURE | {Op.BRANCH, Op.JUMP, Op.CHOICE}
 MAX_ROUNDS = 8
+JUMPS, NOTHING = -1, -2  # the classes of all jumps and of no successor (index -1)
 
 
 def simplify(code: list[Instr]) -> list[Instr]:
     """The smaller program; instruction objects are reused."""
     entry = 0
+    looks = _Looks()
     for _ in range(MAX_ROUNDS):
         before = len(code)
         _propagate_unknown(code)
         _fold_branches(code)
-        entry = _thread_jumps(code, entry)
-        entry = _merge(code, entry)
+        entry, loops = _thread_jumps(code, entry)
+        entry = _merge(code, entry, looks, loops)
         code = _compact(code, entry)
         entry = 0
         changed = _drop_dead_locals(code)
@@ -34,21 +36,17 @@ def simplify(code: list[Instr]) -> list[Instr]:
 
 def _propagate_unknown(code: list[Instr]) -> None:
     """A local that is only ever unknown makes its readers unknown."""
-    sources: dict[str, list[Instr]] = {}
+    unknown: dict[str, bool] = {}
     for instr in code:
-        if instr.dst is not None:
-            sources.setdefault(instr.dst, []).append(instr)
-    unknown = {
-        name
-        for name, found in sources.items()
-        if all(i.op is Op.SET and _unknown(i.args[0]) for i in found)
-    }
-    unknown -= {a.name for i in code if _tells(i) for a in i.args if isinstance(a, Var)}
-    for instr in code:
-        if instr.args and any(isinstance(a, Var) and a.name in unknown for a in instr.args):
+        if instr.dst is not None and unknown.get(instr.dst, True):
+            unknown[instr.dst] = instr.op is Op.SET and _unknown(instr.args[0])
+    names = {name for name, always in unknown.items() if always}
+    if names:
+        names -= {a.name for i in code if _tells(i) for a in i.args if isinstance(a, Var)}
+    for instr in code if names else ():
+        if any(isinstance(a, Var) and a.name in names for a in instr.args):
             instr.args = tuple(
-                Const(UNKNOWN) if isinstance(a, Var) and a.name in unknown else a
-                for a in instr.args
+                ANY if isinstance(a, Var) and a.name in names else a for a in instr.args
             )
 
 
@@ -127,12 +125,15 @@ def _make_jump(instr: Instr) -> None:
     instr.dst = None
 
 
-def _thread_jumps(code: list[Instr], entry: int) -> int:
+def _thread_jumps(code: list[Instr], entry: int) -> tuple[int, bool]:
+    """The new entry, and whether some jump leads to nothing but jumps (an empty loop)."""
     final: dict[int, int] = {}
 
     def follow(pc: int) -> int:
+        if code[pc].op is not Op.JUMP:
+            return pc
         seen: list[int] = []
-        while pc not in final and 0 <= pc < len(code) and code[pc].op is Op.JUMP:
+        while pc not in final and pc >= 0 and code[pc].op is Op.JUMP:
             if pc in seen:
                 break
             seen.append(pc)
@@ -147,48 +148,97 @@ def _thread_jumps(code: list[Instr], entry: int) -> int:
             instr.next = follow(instr.next)
         if instr.alt >= 0:
             instr.alt = follow(instr.alt)
-        instr.targets = tuple(sorted({follow(t) for t in instr.targets}))
-    return follow(entry)
+        if instr.targets:
+            instr.targets = tuple(sorted({follow(t) for t in instr.targets}))
+    entry = follow(entry)
+    return entry, any(end >= 0 and code[end].op is Op.JUMP for end in final.values())
 
 
-def _merge(code: list[Instr], entry: int) -> int:
+class _Looks:
+    """Numbers for what instructions do by themselves; kept while one program shrinks."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[object, int] = {}
+        self._known: dict[Instr, tuple[Op, object, str, int]] = {}
+        self._stacks: dict[int, object] = {}
+
+    def of(self, instr: Instr) -> int:
+        """Equal for two instructions that do the same."""
+        if instr.op is Op.JUMP:
+            return JUMPS
+        # An instruction changes by getting other operands or another operation.
+        op, args, cond = instr.op, instr.args, instr.cond
+        known = self._known.get(instr)
+        if known is not None and known[0] is op and known[1] is args and known[2] == cond:
+            return known[3]
+        number = self._numbers.setdefault(self._signature(instr), len(self._numbers))
+        self._known[instr] = (op, args, cond, number)
+        return number
+
+    def _signature(self, instr: Instr) -> object:
+        where: object = None
+        if instr.op not in SILENT:
+            stack = self._stacks.get(id(instr.stack))
+            if stack is None:
+                stack = self._stacks[id(instr.stack)] = tuple(id(w.node) for w in instr.stack)
+            where = (id(instr.where.node), stack)
+        return (instr.op, where, instr.dst, instr.name, instr.args, instr.cond, instr.note)
+
+
+def _merge(code: list[Instr], entry: int, looks: _Looks, loops: bool) -> int:
     """Let instructions that do the same and go on alike be one (Moore's refinement)."""
-    classes = _number([_signature(i, pc, code) for pc, i in enumerate(code)])
-    while True:
-        refined = _number(
-            [
-                (
-                    classes[pc],
-                    classes[i.next] if i.next >= 0 else -1,
-                    classes[i.alt] if i.alt >= 0 else -1,
-                    tuple(sorted({classes[t] for t in i.targets})),
-                )
-                for pc, i in enumerate(code)
-            ]
-        )
-        if max(refined, default=0) == max(classes, default=0):
-            break
-        classes = refined
+    of = looks.of
+    classes = [of(instr) for instr in code]
+    classes.append(NOTHING)
+    members: dict[int, list[int]] = {}
+    for pc, number in enumerate(classes):
+        members.setdefault(number, []).append(pc)
+    if not loops:
+        members.pop(JUMPS, None)  # nothing goes to a jump any more
+    _refine(code, classes, [group for group in members.values() if len(group) > 1])
     first: dict[int, int] = {}
     for pc, number in enumerate(classes):
         first.setdefault(number, pc)
+    place = [first[number] for number in classes]
     for instr in code:
-        instr.next = first[classes[instr.next]] if instr.next >= 0 else -1
-        instr.alt = first[classes[instr.alt]] if instr.alt >= 0 else -1
-        instr.targets = tuple(sorted({first[classes[t]] for t in instr.targets}))
-    return first[classes[entry]]
+        if instr.next >= 0:
+            instr.next = place[instr.next]
+        if instr.alt >= 0:
+            instr.alt = place[instr.alt]
+        if instr.targets:
+            instr.targets = tuple(sorted({place[t] for t in instr.targets}))
+    return place[entry]
 
 
-def _signature(instr: Instr, pc: int, code: list[Instr]) -> object:
-    where: object = None
-    if instr.op not in SILENT:
-        where = (id(instr.where.node), tuple(id(w.node) for w in instr.stack))
-    return (instr.op, where, instr.dst, instr.name, instr.args, instr.cond, instr.note)
+def _refine(code: list[Instr], classes: list[int], groups: list[list[int]]) -> None:
+    """Split the groups until the members of each go on to the same classes.
 
-
-def _number(keys: list[object]) -> list[int]:
-    seen: dict[object, int] = {}
-    return [seen.setdefault(key, len(seen)) for key in keys]
+    A group is a class with more than one member; all groups of a round look at the classes as
+    the round before left them.
+    """
+    fresh = max(classes) + 1
+    while groups:
+        kept: list[list[int]] = []
+        moved: list[tuple[int, list[int]]] = []
+        for group in groups:
+            parts: dict[object, list[int]] = {}
+            for pc in group:
+                instr = code[pc]
+                on = instr.targets
+                key = (
+                    classes[instr.next],
+                    classes[instr.alt],
+                    tuple(sorted({classes[t] for t in on})) if on else on,
+                )
+                parts.setdefault(key, []).append(pc)
+            split = list(parts.values())
+            moved.extend((fresh + i, part) for i, part in enumerate(split[1:]))
+            fresh += len(split) - 1
+            kept += [part for part in split if len(part) > 1]
+        for number, part in moved:
+            for pc in part:
+                classes[pc] = number
+        groups = kept if moved else []
 
 
 def _compact(code: list[Instr], entry: int) -> list[Instr]:
@@ -196,17 +246,23 @@ def _compact(code: list[Instr], entry: int) -> list[Instr]:
     reachable = {entry}
     todo = [entry]
     while todo:
-        for successor in code[todo.pop()].successors():
-            if successor not in reachable:
+        instr = code[todo.pop()]
+        for successor in (instr.next, instr.alt, *instr.targets):
+            if successor >= 0 and successor not in reachable:
                 reachable.add(successor)
                 todo.append(successor)
     order = [entry, *sorted(reachable - {entry})]
-    place = {pc: i for i, pc in enumerate(order)}
+    if len(order) == len(code) and entry == 0:
+        return code
+    place = [-1] * (len(code) + 1)  # the last stands for -1, no successor
+    for new, pc in enumerate(order):
+        place[pc] = new
     for pc in order:
         instr = code[pc]
-        instr.next = place.get(instr.next, -1)
-        instr.alt = place.get(instr.alt, -1)
-        instr.targets = tuple(place[t] for t in instr.targets)
+        instr.next = place[instr.next]
+        instr.alt = place[instr.alt]
+        if instr.targets:
+            instr.targets = tuple([place[t] for t in instr.targets])
     return [code[pc] for pc in order]
 
 
