@@ -21,6 +21,9 @@ exclude = ["build", "gen/*"]
 fail-on = "error"
 show-latent = true
 output-format = "concise"
+preemptions = 3
+max-states = 500
+max-seconds = 7
 
 [tool.kvlint.protocol]
 status-enum = "KVPoll"
@@ -50,6 +53,7 @@ def test_every_key_is_read() -> None:
     assert settings.fail_on == "error"
     assert settings.show_latent
     assert settings.output_format == "concise"
+    assert (settings.preemptions, settings.max_states, settings.max_seconds) == (3, 500, 7.0)
     assert settings.source == "pyproject.toml"
     assert settings.protocol == ProtocolOverrides(
         status_enum="KVPoll",
@@ -80,6 +84,8 @@ def test_show_settings_of_defaults_names_what_is_found(run: Run, engine: Engine)
     assert '[tool.kvlint]\nselect = ["KV1"]\nignore = []\n' in out
     assert "# status-enum: found in the code\n" in out
     assert "# output-format: full on a terminal, else concise\n" in out
+    assert "preemptions = 2\n" in out
+    assert "# max-seconds: no limit\n" in out
 
 
 def test_nearest_section_wins_and_files_without_one_are_passed_by() -> None:
@@ -158,8 +164,9 @@ def test_patterns_are_relative_to_the_file(
         ('fail_on = "error"', "tool.kvlint: unknown key 'fail_on' (did you mean fail-on?)"),
         (
             "zzz = 1",
-            "tool.kvlint: unknown key 'zzz' (known: exclude, fail-on, ignore, output-format, "
-            "per-file-ignores, protocol, select, show-latent)",
+            "tool.kvlint: unknown key 'zzz' (known: exclude, fail-on, ignore, max-seconds, "
+            "max-states, output-format, per-file-ignores, preemptions, protocol, select, "
+            "show-latent)",
         ),
         ('select = "KV1"', "tool.kvlint.select: expected a list of strings, found a string"),
         ('select = ["KV1", 2]', "tool.kvlint.select: expected a list of strings, found a list "
@@ -169,6 +176,12 @@ def test_patterns_are_relative_to_the_file(
          "(kvlint rules lists them)"),
         ('fail-on = "warn"', "tool.kvlint.fail-on: 'warn' is not one of error, warning, note "
          "(did you mean warning?)"),
+        ("preemptions = -1", "tool.kvlint.preemptions: -1 is less than 0"),
+        ("preemptions = true", "tool.kvlint.preemptions: expected an integer, found a boolean"),
+        ("max-states = 0", "tool.kvlint.max-states: 0 is less than 1"),
+        ("max-states = 1.5", "tool.kvlint.max-states: expected an integer, found a number"),
+        ('max-seconds = "1"', "tool.kvlint.max-seconds: expected a number, found a string"),
+        ("max-seconds = 0", "tool.kvlint.max-seconds: 0 is not a number of seconds above 0"),
         ("fail-on = 1", "tool.kvlint.fail-on: expected a string, found an integer"),
         ('output-format = "xml"', "tool.kvlint.output-format: 'xml' is not one of full, concise, "
          "json"),

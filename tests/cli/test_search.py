@@ -1,0 +1,143 @@
+"""The options of the search, and a search that gave up: with the real engine on a small backend."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kvlint.findings import Report, Searched, Span
+from tests.report import samples
+
+from .conftest import Engine, Run
+
+BAD = Path(samples.__file__).parent / "data" / "backend.py"
+
+
+@pytest.fixture
+def bad() -> str:
+    shutil.copy(BAD, "bad.py")
+    return "bad.py"
+
+
+@pytest.fixture
+def good() -> str:
+    """The same backend with terminal states that stay, and entries that nobody takes away."""
+    text = BAD.read_text()
+    for old, new in (
+        ("if current is None:", "if current in (None, KVPoll.Failed, KVPoll.Success):"),
+        ("                self.transfer_infos.pop(room, None)\n", ""),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    Path("good.py").write_text(text)
+    return "good.py"
+
+
+def verdicts(run: Run, *argv: str) -> set[str]:
+    report = json.loads(run("check", *argv, "--output-format", "json").out)
+    return {finding["verdict"] for finding in report["findings"]}
+
+
+def test_preemptions(run: Run, bad: str) -> None:
+    assert verdicts(run, bad) == {"confirmed", "narrow"}
+    assert verdicts(run, bad, "--preemptions", "0") == {"confirmed"}
+    report = json.loads(run("check", bad, "--preemptions", "1", "--output-format", "json").out)
+    assert [one["preemptions"] for one in report["searched"]] == [1]
+
+
+def test_a_complete_search_is_clean(run: Run, good: str) -> None:
+    assert run("check", good).code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        (("--max-states", "9"), "raise --max-states (9)"),
+        (("--max-seconds", "1e-9"), "raise --max-seconds (1e-09)"),
+    ],
+)
+def test_a_search_that_gave_up_is_not_clean(
+    run: Run, good: str, options: tuple[str, str], advice: str
+) -> None:
+    result = run("check", good, *options)
+    assert result.code == 2
+    assert result.err == f"kvlint: the search gave up in Manager: {advice}\n"
+    assert "Manager: the search gave up after " in result.out
+    whole = run("check", good, *options, "--output-format", "json")
+    assert (whole.code, whole.err) == (2, result.err)
+    assert [one["complete"] for one in json.loads(whole.out)["searched"]] == [False]
+
+
+def test_a_generous_limit_changes_nothing(run: Run, good: str) -> None:
+    limits = ("--max-seconds", "600", "--max-states", "500000")
+    assert run("check", good, *limits) == run("check", good)
+
+
+def test_the_file_sets_what_the_options_set(run: Run, good: str) -> None:
+    for key, value in (("max-states", "9"), ("max-seconds", "0.000000001")):
+        Path("pyproject.toml").write_text(f"[tool.kvlint]\n{key} = {value}\n")
+        assert run("check", good).code == 2
+        assert run("check", good, f"--{key}", "100000").code == 0
+
+
+def test_findings_decide_before_a_search_that_gave_up(run: Run, engine: Engine) -> None:
+    engine.report = Report(
+        [samples.finding("KV101", "narrow", Span("a.py", 1))],
+        searched=[
+            Searched("A", ("w",), 5, 2, False, 2, (), ("max-states",)),
+            Searched("B", ("w",), 9, 2, True),
+            Searched("C", ("w",), 7, 2, False, 2, (), ("max-seconds", "max-states")),
+        ],
+    )
+    line = "kvlint: the search gave up in A, C: raise --max-seconds (5) and --max-states (20000)\n"
+    result = run("check", ".", "--max-seconds", "5")
+    assert (result.code, result.err) == (1, line)
+    result = run("check", ".", "--max-seconds", "5", "--fail-on", "error")
+    assert (result.code, result.err) == (2, line)
+
+
+def test_no_search_is_no_search_that_gave_up(run: Run, engine: Engine) -> None:
+    engine.report = Report(searched=[Searched("A", (), 0, 0, False)])
+    result = run("check", ".")
+    assert (result.code, result.err) == (0, "")
+    assert "no interleaving search was made" in result.out
+
+
+def test_statistics_say_how_far_each_class_was_searched(run: Run, good: str) -> None:
+    err = run("check", good, "--statistics").err
+    assert "at most 2 narrow switches, complete; threads: control_thread, transfer_worker" in err
+    err = run("check", good, "--statistics", "--max-states", "9", "--preemptions", "1").err
+    assert "at most 1 narrow switch, gave up; threads: control_thread, transfer_worker" in err
+
+
+def test_verbose_says_what_was_searched_and_cleared(run: Run, engine: Engine, bad: str) -> None:
+    engine.report = Report(
+        [samples.finding("KV301", "latent", Span("a.py", 7), message="seen to be harmless")],
+        searched=[Searched("A", ("w",), 5, 2, True, 2, ("no disturbance", "message ABORT"))],
+    )
+    assert run("check", ".").err == ""
+    runs = "kvlint: searched A: no disturbance; message ABORT\n"
+    latent = "kvlint: no bad end found: a.py:7: KV301 unbounded-poll: seen to be harmless\n"
+    assert run("check", ".", "-v").err == runs + latent
+    assert run("check", ".", "-v", "--show-latent").err == runs
+    assert run("check", ".", "-v", "--ignore", "KV301").err == runs
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("--preemptions", "-1", "'-1' is not a whole number from 0 on"),
+        ("--preemptions", "two", "'two' is not a whole number from 0 on"),
+        ("--max-states", "0", "'0' is not a whole number from 1 on"),
+        ("--max-seconds", "0", "'0' is not a number of seconds above 0"),
+        ("--max-seconds", "nan", "'nan' is not a number of seconds above 0"),
+        ("--max-seconds", "soon", "'soon' is not a number of seconds above 0"),
+    ],
+)
+def test_wrong_bounds(run: Run, option: str, value: str, reason: str) -> None:
+    result = run("check", ".", f"{option}={value}")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (f"kvlint: error: argument {option}: {reason} (see kvlint check --help)\n")
