@@ -153,6 +153,17 @@ class View:
                                 return program.code[step].where
         return instr.where
 
+    def branch_without(self, test: Where) -> Where | None:
+        """The first statement of the `else` of the `if` that a test belongs to, if there is one."""
+        line = test.line
+        for node in ast.walk(test.module.tree):
+            if isinstance(node, ast.If) and node.lineno <= line <= (node.test.end_lineno or 0):
+                if node.orelse and not isinstance(node.orelse[0], ast.If):
+                    return Where(
+                        test.module, node.orelse[0], test.class_name, test.function
+                    )
+        return None
+
 
 def verdict_of(witness: Witness) -> str:
     """Confirmed if a wide switch is enough."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from kvlint.programs.ir import Const, Instr, Op, Where
-from kvlint.programs.machine import Machine, Shared
+from kvlint.programs.machine import Env, Machine, Shared
 from kvlint.protocol.model import Frame
 from kvlint.rulekit import Hit, View
 from kvlint.search.environment import sort_frames
@@ -31,19 +31,18 @@ def _too_early(view: View) -> Iterator[Hit]:
     for thread in view.system.threads:
         if thread.kind != "control":
             continue
-        folder = Folder(view.system.machine(thread.program, 1), narrow=False)
-        machine = folder.machine
+        machine = view.system.machine(thread.program, 1)
         for pc, instr in enumerate(machine.code):
             if instr.op is Op.RECV:
                 for frame in harmful:
-                    where = _dropped(view, folder, machine, pc, frame)
-                    if where is not None:
+                    look = _dropped(view, machine, pc, frame)
+                    for where in _sites(view, look) if look is not None else ():
                         yield Hit(
                             where,
                             "confirmed",
                             MESSAGE,
                             bad_end=_end(view),
-                            cause=("dropped", id(where.node)),
+                            cause=("dropped", id(look)),
                         )
 
 
@@ -105,42 +104,56 @@ def _end(view: View) -> str | None:
     return "pinned" if any(w.kind == "pinned" for w in view.evidence.witnesses) else None
 
 
-def _dropped(
-    view: View, folder: Folder, machine: Machine, pc: int, frame: object
-) -> Where | None:
-    """Where handling an abort for an absent room goes without effect; None if it has one."""
+def _dropped(view: View, machine: Machine, pc: int, frame: object) -> Instr | None:
+    """The look at the status that turns an early abort away; None if the abort has an effect."""
     domain = view.protocol.domain
-    live = [m for m in domain.members if not domain.is_terminal(m)]
-    sides = view.system.tracked - {view.table}
     early = view.early_sides
     if not early:
         return None  # nothing is said of a room before it is registered
-
-    def handle(start: Shared) -> list[Leap]:
-        return folder.leaps(pc, machine.initial(), start)
-
+    frames = frozenset({frame})
+    live = [m for m in domain.members if not domain.is_terminal(m)]
     aborts = any(
-        domain.is_failure(leap.shared.status)
+        domain.is_failure(after.status)
         for status in live
-        for leap in handle(Shared(status, frozenset(sides), frames=frozenset({frame})))
+        for after, _ in _handled(view, machine, pc, Shared(status, view.live_sides, frames=frames))
     )
     if not aborts:
         return None
-    start = Shared(None, early, frames=frozenset({frame}))
-    for leap in handle(start):
-        kept = leap.shared.sides - early
-        if leap.shared.status is None and not kept and machine.code[leap.pc].op is Op.RECV:
-            where = _guard(view, leap)
-            if where is not None:
-                return where
+    for after, look in _handled(view, machine, pc, Shared(None, early, frames=frames)):
+        if after.status is None and not after.sides - early and look is not None:
+            return look
     return None
 
 
-def _guard(view: View, leap: Leap) -> Where | None:
-    """The look at the status table that turned the abort away: the handler's own, if it has one."""
-    looked = [e.instr for e in leap.events if e.instr.op in (Op.TEST, Op.LOAD)]
-    own = [i for i in looked if i.name == view.table and i.where.function not in view.updaters]
-    if own:
-        return view.condition_of(own[-1])
-    inner = [i for i in looked if i.name == view.table]
-    return view.written_at(inner[-1]) if inner else None
+def _handled(
+    view: View, machine: Machine, pc: int, start: Shared
+) -> Iterator[tuple[Shared, Instr | None]]:
+    """Run one iteration of the loop: (state after, last look at the room's status) per way."""
+    first = (pc, machine.initial(), start, None)
+    todo: list[tuple[int, Env, Shared, Instr | None]] = [first]
+    seen = set(todo)
+    while todo:
+        at, env, shared, look = todo.pop(0)
+        instr = machine.code[at]
+        if instr.op in (Op.RECV, Op.END) and (at, env, shared, look) != first:
+            yield shared, look
+            continue
+        if instr.op in (Op.TEST, Op.LOAD) and instr.name == view.table:
+            look = instr
+        for step in machine.steps(at, env, shared):
+            state = (step.pc, step.env, step.shared, look)
+            if state not in seen:
+                seen.add(state)
+                todo.append(state)
+
+
+def _sites(view: View, look: Instr) -> Iterator[Where]:
+    """The test that turns the abort away and, where it has one of its own, the branch it takes."""
+    if look.where.function in view.updaters:
+        yield view.written_at(look)
+        return
+    where = view.condition_of(look)
+    yield where
+    branch = view.branch_without(where)
+    if branch is not None:
+        yield branch
