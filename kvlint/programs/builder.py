@@ -63,8 +63,12 @@ class Builder:
             raise TooLarge
         instr = Instr(op, ctx.where(node), ctx.stack, **parts)  # type: ignore[arg-type]
         instr.next = len(self.code) + 1
-        instr.held = frozenset(u.name for u in self.unwind if isinstance(u, InLock))
-        instr.in_handler = any(isinstance(u, InHandler) for u in self.unwind)
+        for region in self.unwind:
+            kind = region.__class__
+            if kind is InLock:
+                instr.held |= {region.name}  # type: ignore[attr-defined]
+            elif kind is InHandler:
+                instr.in_handler = True
         self.code.append(instr)
         return instr
 

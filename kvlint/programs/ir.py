@@ -154,13 +154,14 @@ class Instr:
 
 @dataclass(eq=False)
 class Program:
-    """One lowered thread root or entry point."""
+    """One lowered thread root or entry point; `slices` are for `slicing`."""
 
     name: str
     title: str
     code: list[Instr]
     kind: str = "entry"
     cut: list[str] = field(default_factory=list)
+    slices: dict[bytes, Program] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return f"<Program {self.name} {len(self.code)}>"

@@ -138,13 +138,22 @@ def _bind_closure(build: Lowering, function: FunctionNode, ctx: Context) -> None
 def lower_method(
     protocol: Protocol, cls: ClassInfo, name: str, args: dict[str, Value] | None = None
 ) -> Program | None:
-    """The program of a method called from outside on an object of `cls`."""
+    """The program of a method called from outside on an object of `cls`; not to be changed."""
+    key = (cls, name, tuple(args.items()) if args else ())
+    if key not in protocol.programs:
+        protocol.programs[key] = _lower_method(protocol, cls, name, args or {})
+    return protocol.programs[key]
+
+
+def _lower_method(
+    protocol: Protocol, cls: ClassInfo, name: str, args: dict[str, Value]
+) -> Program | None:
     found = cls.find(name)
     if found is None:
         return None
     owner, function = found
     ref = FuncRef(function, owner.module, owner, ObjRef(cls), None, name)
-    return Lowering(protocol).program(ref, args or {}, "entry")
+    return Lowering(protocol).program(ref, args, "entry")
 
 
 def operand(value: object) -> Operand:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from kvlint.discover.project import ClassInfo, FunctionNode
 from kvlint.programs.names import BLOCKING, HARMLESS, QUIET_NAMES, RECEIVERS, is_foreign, is_queue_call
-from kvlint.protocol.bodies import nodes_within
+from kvlint.protocol.bodies import body_of, nodes_within
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Protocol
 
@@ -25,17 +25,17 @@ class Relevance:
         self.tracked = (
             protocol.tables | protocol.queues | protocol.nullable | protocol.fields
         )
-        self._names: dict[FunctionNode, tuple[set[str], set[str], bool]] = {}
         self._by_name: dict[str, list[FunctionNode]] = {}
         for function in self._functions(protocol):
             self._by_name.setdefault(function.name, []).append(function)
-        self._relevant = self._closure()
+        self._relevant: set[str] = set()
+        self._close()
         for attribute, cls in protocol.objects.items():
             for name in {n for owner in cls.mro for n in owner.methods} & HARMLESS:
                 found = cls.find(name)
                 if found is not None and self.matters(found[1], found[0]):
                     self._relevant.add(f"{attribute}.{name}")
-        self._relevant |= self._closure()
+        self._close()
         self._blocking: dict[FunctionNode, bool] = {}
         self._raising: dict[FunctionNode, bool] = {}
 
@@ -53,7 +53,7 @@ class Relevance:
         """Whether inlining the function can add a tracked effect."""
         if isinstance(function, ast.Lambda):
             return True
-        mentioned, called, special = self._scan(function)
+        mentioned, called, special = _scan(function)
         if special or mentioned & self.tracked:
             return True
         return bool(called & self._relevant)
@@ -89,47 +89,54 @@ class Relevance:
             return depth < MAX_BLOCK_DEPTH and any(self._blocks(f, depth + 1) for f in known)
         return is_foreign(node) and name not in HARMLESS and name not in QUIET_NAMES
 
-    def _closure(self) -> set[str]:
-        """Names of functions that reach a tracked name; `attribute.method` for common names."""
-        relevant: set[str] = set(getattr(self, "_relevant", ()))
-        changed = True
-        while changed:
-            changed = False
-            for plain, functions in self._by_name.items():
-                name = plain
-                if name in HARMLESS:
-                    name = f"self.{name}"
-                if name in relevant:
-                    continue
-                for function in functions:
-                    mentioned, called, special = self._scan(function)
-                    if special or mentioned & self.tracked or called & relevant:
-                        relevant.add(name)
-                        changed = True
-                        break
-        return relevant
+    def _close(self) -> None:
+        """Add the functions that reach a tracked name; `attribute.method` for common names."""
+        relevant = self._relevant
+        waiting: dict[str, set[str]] = {}
+        for plain, functions in self._by_name.items():
+            name = f"self.{plain}" if plain in HARMLESS else plain
+            scans = [_scan(function) for function in functions]
+            if any(special or mentioned & self.tracked for mentioned, _, special in scans):
+                relevant.add(name)
+            elif name not in relevant:
+                waiting[name] = set().union(*(called for _, called, _ in scans))
+        fresh = relevant
+        while fresh:
+            fresh = {name for name, called in waiting.items() if called & fresh}
+            relevant |= fresh
+            for name in fresh:
+                del waiting[name]
 
-    def _scan(self, function: FunctionNode) -> tuple[set[str], set[str], bool]:
-        """(attributes mentioned, names called, whether it takes from a queue or a socket)."""
-        if function not in self._names:
-            mentioned: set[str] = set()
-            called: set[str] = set()
-            special = False
-            for node in nodes_within(function):
-                if isinstance(node, ast.Attribute):
-                    mentioned.add(node.attr)
-                elif isinstance(node, ast.Call):
-                    name = terminal_name(node.func)
-                    if name is not None:
-                        called.add(name)
-                        if isinstance(node.func, ast.Attribute) and name in HARMLESS:
-                            called.add(f"{_receiver(node.func.value)}.{name}")
-                        special = special or (name in RECEIVERS and not node.args)
-                        func = node.func
-                        plain = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
-                        special = special or (plain and is_queue_call(node, name))
-            self._names[function] = (mentioned, called, special)
-        return self._names[function]
+
+def _scan(function: FunctionNode) -> tuple[set[str], set[str], bool]:
+    """(attributes mentioned, names called, whether it takes from a queue or a socket)."""
+    body = body_of(function)
+    if body.names is None:
+        mentioned: set[str] = set()
+        called: set[str] = set()
+        special = False
+        for node in nodes_within(function):
+            if isinstance(node, ast.Attribute):
+                mentioned.add(node.attr)
+            elif isinstance(node, ast.Call):
+                special = _note_call(node, called) or special
+        body.names = (mentioned, called, special)
+    return body.names
+
+
+def _note_call(node: ast.Call, called: set[str]) -> bool:
+    """Add what is called; says whether it takes from a queue or a socket."""
+    name = terminal_name(node.func)
+    if name is None:
+        return False
+    called.add(name)
+    if not isinstance(node.func, ast.Attribute):
+        return name in RECEIVERS and not node.args
+    if name in HARMLESS:
+        called.add(f"{_receiver(node.func.value)}.{name}")
+    if name in RECEIVERS and not node.args:
+        return True
+    return isinstance(node.func.value, ast.Name) and is_queue_call(node, name)
 
 
 def _receiver(node: ast.expr) -> str | None:

@@ -14,6 +14,7 @@ from kvlint.protocol.roles import Reaches, Role
 from kvlint.protocol.values import Values
 
 if TYPE_CHECKING:
+    from kvlint.programs.ir import Program
     from kvlint.programs.relevance import Relevance
     from kvlint.tables import Transitions
 
@@ -82,6 +83,7 @@ class Protocol:
     roots: tuple[ThreadRoot, ...] = ()
     frames: tuple[Frame, ...] = ()
     transitions: dict[tuple[ClassInfo, str], Transitions | None] = field(default_factory=dict)
+    programs: dict[tuple[object, ...], Program | None] = field(default_factory=dict)
     _attribute_classes: dict[tuple[ClassInfo, str], ClassInfo | None] = field(default_factory=dict)
 
     @property

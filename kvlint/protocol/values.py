@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kvlint.discover.project import ClassInfo, Module, Project
+from kvlint.discover.project import ClassInfo, FunctionNode, Module, Project
 from kvlint.protocol.domain import enum_constants, literal
 from kvlint.protocol.facts import ClassFacts, Scope, call_name, local_assignments, parameters
 
@@ -38,13 +38,22 @@ class Values:
                 self.callers.setdefault(name, []).append((call, scope))
         self._members: dict[ClassInfo, dict[str, int | str]] = {}
         self._resolved: dict[tuple[int, str], object] = {}
+        self._constants: dict[tuple[ast.expr, FunctionNode, int], set[Constant]] = {}
+        self._given: dict[tuple[str, str, FunctionNode, int], set[Constant]] = {}
         self._module_constants: dict[int, dict[str, int | str]] = {}
 
     def constants(self, node: ast.expr | None, scope: Scope, depth: int = 0) -> set[Constant]:
         """Every constant that may be the value of `node` (or one of its components)."""
         if node is None:
             return set()
-        found: set[Constant] = set()
+        # What a name means depends on where it stands, and on nothing else.
+        key = (node, scope.chain[-1], depth)
+        known = self._constants.get(key)
+        if known is None:
+            known = self._constants[key] = self._find(node, scope, depth)
+        return known
+
+    def _find(self, node: ast.expr, scope: Scope, depth: int) -> set[Constant]:
         value = literal(node)
         if value is not None:
             return {Constant(None, str(value), value)}
@@ -52,6 +61,7 @@ class Values:
             return set(self._member(node, scope))
         if isinstance(node, ast.Name):
             return self._name(node, scope, depth)
+        found: set[Constant] = set()
         if isinstance(node, ast.IfExp):
             parts: list[ast.expr] = [node.body, node.orelse]
         elif isinstance(node, (ast.Tuple, ast.List, ast.Set)):
@@ -113,7 +123,7 @@ class Values:
         found: set[Constant] = set()
         for function in reversed(scope.chain):
             if node.id in parameters(function):
-                return found | self._parameter(node.id, function.name, scope, depth)
+                return self._parameter(node.id, function.name, scope, depth)
             assigned = local_assignments(function, node.id)
             if assigned and depth <= MAX_PARAMETER_DEPTH:
                 for value in assigned:
@@ -124,6 +134,13 @@ class Values:
     def _parameter(self, name: str, function: str, scope: Scope, depth: int) -> set[Constant]:
         if depth > MAX_PARAMETER_DEPTH:
             return set()
+        key = (name, function, scope.chain[-1], depth)
+        known = self._given.get(key)
+        if known is None:
+            known = self._given[key] = self._find_given(name, function, scope, depth)
+        return known
+
+    def _find_given(self, name: str, function: str, scope: Scope, depth: int) -> set[Constant]:
         names = parameters(scope.function)
         position = names.index(name) if name in names else -1
         if names and names[0] in ("self", "cls"):
