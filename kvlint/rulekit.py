@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kvlint.programs.ir import Instr, Op, Program, Where
+from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Protocol
 from kvlint.programs.machine import Shared
 from kvlint.search.driver import endings
@@ -154,15 +155,29 @@ class View:
         return instr.where
 
     def branch_without(self, test: Where) -> Where | None:
-        """The first statement of the `else` of the `if` that a test belongs to, if there is one."""
-        line = test.line
+        """The first statement of the `else` of the `if` that a test belongs to, if there is one.
+
+        The test may be stored in a local first and asked for in the next `if`.
+        """
+        stored: str | None = None
         for node in ast.walk(test.module.tree):
-            if isinstance(node, ast.If) and node.lineno <= line <= (node.test.end_lineno or 0):
-                if node.orelse and not isinstance(node.orelse[0], ast.If):
-                    return Where(
-                        test.module, node.orelse[0], test.class_name, test.function
-                    )
-        return None
+            if isinstance(node, ast.Assign) and _covers(node, test.line):
+                stored = terminal_name(node.targets[0])
+        found: ast.If | None = None
+        for node in ast.walk(test.module.tree):
+            if not isinstance(node, ast.If) or not node.orelse:
+                continue
+            asked = isinstance(node.test, ast.Name) and node.test.id == stored
+            if _covers(node.test, test.line) or (asked and node.lineno > test.line):
+                if found is None or node.lineno < found.lineno:
+                    found = node
+        if found is None or isinstance(found.orelse[0], ast.If):
+            return None
+        return Where(test.module, found.orelse[0], test.class_name, test.function)
+
+
+def _covers(node: ast.stmt | ast.expr, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def verdict_of(witness: Witness) -> str:
