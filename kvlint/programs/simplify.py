@@ -18,36 +18,50 @@ JUMPS, NOTHING = -1, -2  # the classes of all jumps and of no successor (index -
 
 def simplify(code: list[Instr]) -> list[Instr]:
     """The smaller program; instruction objects are reused."""
-    entry = 0
+    entry, _ = _thread_jumps(code, 0)
+    code = _compact(code, entry)  # what nobody comes to would cost time in every round
     looks = _Looks()
+    changed = True
     for _ in range(MAX_ROUNDS):
-        before = len(code)
-        _propagate_unknown(code)
-        _fold_branches(code)
-        entry, loops = _thread_jumps(code, entry)
-        entry = _merge(code, entry, looks, loops)
-        code = _compact(code, entry)
-        entry = 0
+        changed = _propagate_unknown(code) or changed
+        changed = _fold_branches(code) or changed
+        if not changed:
+            break  # and merged already
+        entry, loops = _thread_jumps(code, 0)
+        code = _compact(code, _merge(code, entry, looks, loops))
         changed = _drop_dead_locals(code)
-        if len(code) == before and not changed:
-            break
     return code
 
 
-def _propagate_unknown(code: list[Instr]) -> None:
-    """A local that is only ever unknown makes its readers unknown."""
-    unknown: dict[str, bool] = {}
-    for instr in code:
-        if instr.dst is not None and unknown.get(instr.dst, True):
-            unknown[instr.dst] = instr.op is Op.SET and _unknown(instr.args[0])
-    names = {name for name, always in unknown.items() if always}
-    if names:
-        names -= {a.name for i in code if _tells(i) for a in i.args if isinstance(a, Var)}
+def _propagate_unknown(code: list[Instr]) -> bool:
+    """A local that is only ever unknown makes its readers unknown; says whether there were any."""
+    changed = False
+    told: set[str] | None = None
+    while True:
+        unknown: dict[str, bool] = {}
+        for instr in code:
+            if instr.dst is not None and unknown.get(instr.dst, True):
+                unknown[instr.dst] = instr.op is Op.SET and _unknown(instr.args[0])
+        names = {name for name, always in unknown.items() if always}
+        if names and told is None:
+            told = {a.name for i in code if _tells(i) for a in i.args if isinstance(a, Var)}
+        if not names or not _forget(code, names - (told or set())):
+            return changed
+        changed = True
+
+
+def _forget(code: list[Instr], names: set[str]) -> bool:
+    """Make these locals unknown where they are read."""
+    changed = False
     for instr in code if names else ():
-        if any(isinstance(a, Var) and a.name in names for a in instr.args):
-            instr.args = tuple(
-                ANY if isinstance(a, Var) and a.name in names else a for a in instr.args
-            )
+        for arg in instr.args:
+            if isinstance(arg, Var) and arg.name in names:
+                instr.args = tuple(
+                    ANY if isinstance(a, Var) and a.name in names else a for a in instr.args
+                )
+                changed = True
+                break
+    return changed
 
 
 def _tells(instr: Instr) -> bool:
@@ -61,32 +75,47 @@ def _unknown(operand: object) -> bool:
     return isinstance(operand, Const) and operand.value is UNKNOWN
 
 
-def _fold_branches(code: list[Instr]) -> None:
-    """Decide branches on constants; forget operands that cannot decide."""
+def _fold_branches(code: list[Instr]) -> bool:
+    """Decide branches on constants; forget operands that cannot decide; says whether it did."""
+    changed = False
     for instr in code:
         if instr.op is Op.CHOICE:
-            _fold_choice(instr, code)
+            changed = _fold_choice(instr, code) or changed
         elif instr.op is Op.BRANCH:
-            if instr.cond not in ("unknown", "frame", "length") and any(_unknown(a) for a in instr.args):
-                if instr.cond != "in" or _unknown(instr.args[0]):
-                    instr.cond, instr.args = "unknown", ()
+            if _undecidable(instr):
+                instr.cond, instr.args = "unknown", ()
+                changed = True
             decided = _constant_branch(instr)
             if decided is not None:
                 instr.next = instr.next if decided else instr.alt
                 _make_jump(instr)
+                changed = True
+    return changed
 
 
-def _fold_choice(instr: Instr, code: list[Instr]) -> None:
-    instr.targets = tuple(t for t in instr.targets if t != instr.next)
+def _undecidable(instr: Instr) -> bool:
+    if instr.cond in ("unknown", "frame", "length"):
+        return False
+    if instr.cond == "in":
+        return _unknown(instr.args[0])
+    return any(_unknown(a) for a in instr.args)
+
+
+def _fold_choice(instr: Instr, code: list[Instr]) -> bool:
+    targets = tuple([t for t in instr.targets if t != instr.next])
     after = code[instr.next] if instr.next >= 0 else None
     repeated = (
         after is not None
         and after.op is Op.CHOICE
         and after is not instr
-        and set(instr.targets) <= set(after.targets)
+        and set(targets) <= set(after.targets)
     )
-    if not instr.targets or repeated:
+    changed = len(targets) != len(instr.targets)
+    instr.targets = targets
+    if not targets or repeated:
         _make_jump(instr)
+        return True
+    return changed
 
 
 def _constant_branch(instr: Instr) -> bool | None:
@@ -268,10 +297,21 @@ def _compact(code: list[Instr], entry: int) -> list[Instr]:
 
 def _drop_dead_locals(code: list[Instr]) -> bool:
     """Assignments that nothing reads become jumps; says whether there were any."""
-    read = {arg.name for instr in code for arg in instr.args if isinstance(arg, Var)}
-    changed = False
+    reads: dict[str, int] = {}
     for instr in code:
-        if instr.op in PURE and instr.dst not in read:
+        for arg in instr.args:
+            if isinstance(arg, Var):
+                reads[arg.name] = reads.get(arg.name, 0) + 1
+    pure = [instr for instr in code if instr.op in PURE]
+    changed = False
+    while True:
+        dead = [instr for instr in pure if not reads.get(instr.dst or "")]
+        if not dead:
+            return changed
+        changed = True
+        pure = [instr for instr in pure if reads.get(instr.dst or "")]
+        for instr in dead:
+            for arg in instr.args:
+                if isinstance(arg, Var):
+                    reads[arg.name] -= 1
             _make_jump(instr)
-            changed = True
-    return changed
