@@ -287,6 +287,10 @@ class Expressions(Builder):
             local = f"{name}@{ctx.ident}"
             self.emit(Op.SET, ctx, node, dst=local, args=(value,))
             ctx.names[name] = Var(local)
+        elif isinstance(value, InnerRef):  # other branches may bind the name to something else
+            local = f"{name}@{ctx.ident}"
+            self.emit(Op.SET, ctx, node, dst=local, args=(value.value,))
+            ctx.names[name] = InnerRef(value.table, Var(local))
         else:
             ctx.names[name] = value
 
