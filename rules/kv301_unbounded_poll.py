@@ -30,7 +30,7 @@ def find(view: View) -> Iterator[Hit]:
 
 
 def _polls(view: View) -> Iterator[Hit]:
-    driver = Driver(view.system, 1, (), 1)
+    driver = Driver(view.system, 1, ())
     for operation in view.system.of_kind("poll"):
         if operation.cls not in view.protocol.holders:
             continue  # a manager that only answers leaves waiting to its caller

@@ -93,6 +93,7 @@ class Machine:
         names = sorted({v for i in self.code for v in _variables(i)})
         self.slots = {name: i for i, name in enumerate(names)}
         self.live = self._liveness()
+        self._dead: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def initial(self) -> Env:
         """Locals before the first instruction."""
@@ -129,13 +130,26 @@ class Machine:
         """
         instr = self.code[pc]
         return [
-            Step(to, self._trim(to, after), state)
+            Step(to, self._forget(pc, to, after), state)
             for to, after, state in self._execute(instr, env, shared, feed)
         ]
 
-    def _trim(self, pc: int, env: Env) -> Env:
-        live = self.live[pc]
-        return tuple(v if i in live else None for i, v in enumerate(env))
+    def _forget(self, pc: int, to: int, env: Env) -> Env:
+        """Locals without those that nothing reads any more, so that equal futures compare equal."""
+        key = (pc, to)
+        dead = self._dead.get(key)
+        if dead is None:
+            instr = self.code[pc]
+            mine = set(self.live[pc])
+            if instr.dst is not None:
+                mine.add(self.slots[instr.dst])
+            dead = self._dead[key] = tuple(sorted(mine - self.live[to]))
+        if not dead:
+            return env
+        kept = list(env)
+        for slot in dead:
+            kept[slot] = None
+        return tuple(kept)
 
     def get(self, operand: Operand, env: Env) -> object:
         """The value of an operand."""

@@ -37,23 +37,34 @@ class Move:
     after: Phase
 
 
-class Driver:
-    """The scheduler's choices in one run of the search."""
+class Habits:
+    """What the scheduler of a system does in every run: worked out once."""
 
-    def __init__(
-        self, system: System, chunks: int, aborts: tuple[Operation, ...], thread: int
-    ) -> None:
-        self.system = system
-        self.chunks = chunks
-        self.aborts = aborts
-        self.machines = {o: system.machine(o.program, thread) for o in system.operations}
+    def __init__(self, system: System) -> None:
         self.feeds = system.of_kind("feed")
         self.direct = not self.feeds and not _opens_feed(system) and _consumes(system)
         self.handshaken = _handshaken(system)
         self.openings = _openings(system)
         closes = sorted(system.of_kind("close"), key=lambda o: len(o.program.code))
         self.closes = closes[:1]
-        self._views: dict[Shared, frozenset[object]] = {}
+        self.polls = [system.machine(o.program, 1) for o in system.of_kind("poll")[:1]]
+        self.views: dict[Shared, frozenset[object]] = {}
+
+
+class Driver:
+    """The scheduler's choices in one run of the search."""
+
+    def __init__(self, system: System, chunks: int, aborts: tuple[Operation, ...]) -> None:
+        self.system = system
+        self.chunks = chunks
+        self.aborts = aborts
+        if system.habits is None:
+            system.habits = Habits(system)
+        habits = system.habits
+        self.feeds, self.direct = habits.feeds, habits.direct
+        self.handshaken, self.openings = habits.handshaken, habits.openings
+        self.closes = habits.closes
+        self.polls, self._views = habits.polls, habits.views
 
     def moves(self, phase: Phase, shared: Shared) -> Iterator[Move]:
         """Operations that may start now."""
@@ -109,13 +120,13 @@ class Driver:
 
     def view(self, shared: Shared) -> frozenset[object]:
         """What polling the room may say now; the status itself if nothing polls."""
-        if shared not in self._views:
-            polls = self.system.of_kind("poll")
+        seen = Shared(shared.status, shared.sides, shared.fields)
+        if seen not in self._views:
             found: set[object] = set()
-            for operation in polls[:1]:
-                found |= results(self.machines[operation], shared)
-            self._views[shared] = frozenset(found or {shared.status})
-        return self._views[shared]
+            for machine in self.polls:
+                found |= results(machine, seen)
+            self._views[seen] = frozenset(found or {shared.status})
+        return self._views[seen]
 
     def ends_now(self, shared: Shared) -> bool:
         """Whether polling says that the room is over, without a deadline having to pass."""

@@ -175,7 +175,7 @@ def _visible(search: Search, finish: Finish) -> bool:
     """Whether polling shows that Failed is gone."""
     assert finish.event is not None
     domain = search.system.protocol.domain
-    views = search.driver.view(finish.event.after)
+    views = search.driver.view(finish.shown())
     return any(not domain.is_failure(v) for v in views)
 
 

@@ -3,6 +3,9 @@
 A thread's local steps cannot be seen by others, so only the points where a switch can matter
 become states of the search. In the wide mode that is where a thread blocks, and the first wait or
 transfer after an access to something shared; in the narrow mode every access to something shared.
+
+Local steps do not depend on the shared state, so the way from one access to the next is worked out
+once per place; and a leap is worked out once per part of the shared state that the thread looks at.
 """
 
 from __future__ import annotations
@@ -13,10 +16,15 @@ from kvlint.programs.ir import SHARED, Instr, Op
 from kvlint.programs.machine import Env, Machine, Shared
 
 BLOCKS = frozenset({Op.TAKE, Op.RECV})
-VISIBLE = SHARED - {Op.FIELD_LOAD, Op.FIELD_STORE}
+FIELDS = frozenset({Op.FIELD_LOAD, Op.FIELD_STORE})
+VISIBLE = SHARED - FIELDS
 ENDS = frozenset({Op.END, Op.DEAD})
 SHOWN = frozenset({Op.WINDOW, Op.SKIP, Op.HANDLER, Op.RAISE})
+STOPS = SHARED | ENDS
 MAX_FOLD = 20_000
+
+Decision = tuple[Instr, int]
+_ANYWHERE = Shared()
 
 
 @dataclass(frozen=True)
@@ -42,90 +50,231 @@ class Leap:
     shared: Shared
     wide: bool
     events: tuple[Event, ...]
-    decisions: tuple[tuple[Instr, int], ...]
+    decisions: tuple[Decision, ...]
     death: Instr | None = None
 
 
 @dataclass(frozen=True)
-class _Run:
+class Hop:
+    """The local way from one place to the next access, wait or end."""
+
     pc: int
     env: Env
-    shared: Shared
-    touched: bool
     waited: bool
-    events: tuple[Event, ...]
-    decisions: tuple[tuple[Instr, int], ...]
+    shown: tuple[tuple[Instr, int], ...]
+    decisions: tuple[Decision, ...]
 
-    @property
-    def key(self) -> tuple[int, Env, Shared, bool, bool]:
-        return (self.pc, self.env, self.shared, self.touched, self.waited)
+
+class _Run:
+    """A leap under way."""
+
+    __slots__ = ("decisions", "env", "events", "pc", "shared", "touched", "waited")
+
+    def __init__(
+        self,
+        pc: int,
+        env: Env,
+        shared: Shared,
+        touched: bool,
+        waited: bool,
+        events: tuple[Event, ...],
+        decisions: tuple[Decision, ...],
+    ) -> None:
+        self.pc, self.env, self.shared = pc, env, shared
+        self.touched, self.waited = touched, waited
+        self.events, self.decisions = events, decisions
 
 
 class Folder:
-    """The leaps of one thread."""
+    """The leaps of one thread through one program."""
 
     def __init__(self, machine: Machine, narrow: bool) -> None:
         self.machine = machine
         self.narrow = narrow
-        self.folded = 0
         self.cut = False
+        ops = {instr.op for instr in machine.code}
+        self._reads_frames = Op.RECV in ops
+        self._reads_fields = bool(ops & FIELDS)
+        self._reads_queue = bool(ops & {Op.TAKE, Op.PUT})
+        self._hops: dict[tuple[int, Env, bool], tuple[Hop, ...]] = {}
+        self._leaps: dict[tuple[int, Env, Shared, bool | None], list[Leap]] = {}
 
     def leaps(self, pc: int, env: Env, shared: Shared, feed: bool | None = None) -> list[Leap]:
-        """Every way from here to the next switch point; empty if blocked or over."""
-        todo = [_Run(pc, env, shared, False, False, (), ())]
-        seen = {todo[0].key}
+        """Every way from here to the next switch point; empty if blocked or over.
+
+        The events of a leap show the shared state without the parts that the program never looks
+        at.
+        """
+        key = (pc, env, self.seen_of(shared), feed)
+        found = self._leaps.get(key)
+        if found is None:
+            found = self._leaps[key] = self._fold(pc, env, key[2], feed)
+        if key[2] == shared:
+            return found
+        return [
+            Leap(
+                leap.pc,
+                leap.env,
+                self._complete(leap.shared, shared),
+                leap.wide,
+                leap.events,
+                leap.decisions,
+                leap.death,
+            )
+            for leap in found
+        ]
+
+    def seen_of(self, shared: Shared) -> Shared:
+        """The part of the shared state that the program can look at."""
+        return Shared(
+            shared.status,
+            shared.sides,
+            shared.fields if self._reads_fields else (),
+            shared.locks,
+            shared.queue if self._reads_queue else (),
+            shared.frames if self._reads_frames else frozenset(),
+        )
+
+    def _complete(self, seen: Shared, before: Shared) -> Shared:
+        """A shared state of a leap with the parts that the program cannot have changed."""
+        return Shared(
+            seen.status,
+            seen.sides,
+            seen.fields if self._reads_fields else before.fields,
+            seen.locks,
+            seen.queue if self._reads_queue else before.queue,
+            seen.frames if self._reads_frames else before.frames,
+        )
+
+    # -- local ways ------------------------------------------------------------------
+
+    def hops(self, pc: int, env: Env, through: bool) -> tuple[Hop, ...]:
+        """The local ways on from a place; `through` waits if that is asked for."""
+        key = (pc, env, through)
+        found = self._hops.get(key)
+        if found is None:
+            found = self._hops[key] = tuple(self._walk(pc, env, through))
+        return found
+
+    def _walk(self, pc: int, env: Env, through: bool) -> list[Hop]:
+        code = self.machine.code
+        todo = [Hop(pc, env, False, (), ())]
+        seen = {(pc, env, False)}
+        ends: list[Hop] = []
+        while todo and len(seen) < MAX_FOLD:
+            ahead: list[Hop] = []
+            for hop in todo:
+                instr = code[hop.pc]
+                if instr.op in STOPS or (instr.op is Op.WINDOW and not through):
+                    ends.append(hop)
+                    continue
+                steps = self.machine.steps(hop.pc, hop.env, _ANYWHERE)
+                chosen = len(steps) > 1 and instr.op in (Op.BRANCH, Op.CHOICE)
+                waited = hop.waited or instr.op is Op.WINDOW
+                for step in steps:
+                    if (step.pc, step.env, waited) in seen:
+                        continue
+                    seen.add((step.pc, step.env, waited))
+                    shown, decisions = hop.shown, hop.decisions
+                    if instr.op in SHOWN:
+                        shown = (*shown, (instr, step.pc))
+                    if chosen:
+                        decisions = (*decisions, (instr, step.pc))
+                    ahead.append(Hop(step.pc, step.env, waited, shown, decisions))
+            todo = ahead  # level by level, so the first way found is a shortest one
+        self.cut = self.cut or bool(todo)
+        return ends
+
+    # -- leaps -----------------------------------------------------------------------
+
+    def _fold(self, pc: int, env: Env, shared: Shared, feed: bool | None) -> list[Leap]:
+        start = _Run(pc, env, shared, False, False, (), ())
         done: dict[tuple[int, Env, Shared], Leap] = {}
+        seen: set[tuple[int, Env, Shared, bool, bool]] = set()
+        if self.machine.code[pc].op in STOPS:
+            todo = [start]
+        else:
+            todo = self._onward(start, pc, env, shared, done, seen)
+        first = True
         while todo and len(seen) < MAX_FOLD:
             ahead: list[_Run] = []
             for run in todo:
-                self._expand(run, feed, ahead, seen, done)
-            todo = ahead  # level by level, so the first way found is a shortest one
-        self.folded += len(seen)
+                ahead += self._execute(run, feed, done, seen, first and run is start)
+            first = False
+            todo = ahead
         self.cut = self.cut or bool(todo)
         return list(done.values())
 
-    def _expand(
+    def _execute(
         self,
         run: _Run,
         feed: bool | None,
-        ahead: list[_Run],
+        done: dict[tuple[int, Env, Shared], Leap],
         seen: set[tuple[int, Env, Shared, bool, bool]],
+        first: bool,
+    ) -> list[_Run]:
+        """One access, then every local way on from it."""
+        instr = self.machine.code[run.pc]
+        steps = self.machine.steps(run.pc, run.env, run.shared, feed)
+        if not steps and not first:
+            self._stop(run, run.pc, run.env, run.shared, True, done)  # somebody holds the lock
+        touches = instr.op in VISIBLE
+        ahead: list[_Run] = []
+        for step in steps:
+            event = Event(instr, run.shared, step.shared, step.pc)
+            after = _Run(
+                step.pc,
+                step.env,
+                step.shared,
+                run.touched or touches,
+                run.waited and not touches,
+                (*run.events, event) if touches else run.events,
+                run.decisions,
+            )
+            ahead += self._onward(after, step.pc, step.env, step.shared, done, seen)
+        return ahead
+
+    def _onward(
+        self,
+        run: _Run,
+        pc: int,
+        env: Env,
+        shared: Shared,
+        done: dict[tuple[int, Env, Shared], Leap],
+        seen: set[tuple[int, Env, Shared, bool, bool]],
+    ) -> list[_Run]:
+        ahead: list[_Run] = []
+        through = self.narrow or not run.touched
+        for hop in self.hops(pc, env, through):
+            waited = run.waited or hop.waited
+            events = run.events
+            if hop.shown:
+                events = (*events, *(Event(i, shared, shared, to) for i, to in hop.shown))
+            decisions = (*run.decisions, *hop.decisions) if hop.decisions else run.decisions
+            after = _Run(hop.pc, hop.env, shared, run.touched, waited, events, decisions)
+            op = self.machine.code[hop.pc].op
+            if op in ENDS or op in BLOCKS or op is Op.WINDOW:
+                self._stop(after, hop.pc, hop.env, shared, True, done)
+            elif self.narrow and run.touched and op in VISIBLE:
+                self._stop(after, hop.pc, hop.env, shared, waited, done)
+            else:
+                key = (hop.pc, hop.env, shared, run.touched, waited)
+                if key not in seen:
+                    seen.add(key)
+                    ahead.append(after)
+        return ahead
+
+    def _stop(
+        self,
+        run: _Run,
+        pc: int,
+        env: Env,
+        shared: Shared,
+        wide: bool,
         done: dict[tuple[int, Env, Shared], Leap],
     ) -> None:
-        instr = self.machine.code[run.pc]
-        successors = self.machine.steps(run.pc, run.env, run.shared, feed)
-        if not successors:
-            if run.events or run.decisions or instr.op in ENDS:
-                self._stop(run, True, done)
-            return
-        for step in successors:
-            after = self._after(run, instr, step.pc, step.env, step.shared, len(successors) > 1)
-            op = self.machine.code[after.pc].op
-            if op in ENDS or op in BLOCKS:
-                self._stop(after, True, done)
-            elif self.narrow and after.touched and op in VISIBLE:
-                self._stop(after, after.waited, done)
-            elif not self.narrow and after.touched and op is Op.WINDOW:
-                self._stop(after, True, done)
-            elif after.key not in seen:
-                seen.add(after.key)
-                ahead.append(after)
-
-    @staticmethod
-    def _after(
-        run: _Run, instr: Instr, pc: int, env: Env, shared: Shared, chosen: bool
-    ) -> _Run:
-        touches = instr.op in VISIBLE
-        events, decisions = run.events, run.decisions
-        if touches or instr.op in SHOWN:
-            events = (*events, Event(instr, run.shared, shared, pc))
-        if chosen and instr.op in (Op.BRANCH, Op.CHOICE):
-            decisions = (*decisions, (instr, pc))
-        waited = instr.op is Op.WINDOW or (run.waited and not touches)
-        return _Run(pc, env, shared, run.touched or touches, waited, events, decisions)
-
-    def _stop(self, run: _Run, wide: bool, done: dict[tuple[int, Env, Shared], Leap]) -> None:
-        instr = self.machine.code[run.pc]
-        death = instr if instr.op is Op.DEAD else None
-        leap = Leap(run.pc, run.env, run.shared, wide, run.events, run.decisions, death)
-        done.setdefault((run.pc, run.env, run.shared), leap)
+        key = (pc, env, shared)
+        if key not in done:
+            instr = self.machine.code[pc]
+            death = instr if instr.op is Op.DEAD else None
+            done[key] = Leap(pc, env, shared, wide, run.events, run.decisions, death)

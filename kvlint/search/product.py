@@ -62,6 +62,11 @@ class Finish:
     last: tuple[State, int, Leap] | None = None
     event: Event | None = None
 
+    def shown(self) -> Shared:
+        """The state right after the bad event, with the holder's own fields."""
+        assert self.event is not None and self.last is not None
+        return self.event.after.having(fields=self.last[2].shared.fields)
+
 
 @dataclass
 class Outcome:
@@ -108,12 +113,11 @@ class Search:
         self.deadline = deadline
         self.threads = [t for t in system.threads if t.kind != "ticker" or t in run.tickers]
         self.folders = [
-            Folder(system.machine(t.program, i + 1), narrow) for i, t in enumerate(self.threads)
+            system.folder(t.program, system.threads.index(t) + 1, narrow) for t in self.threads
         ]
         self.driver_index = len(self.threads)
         self.caller_index = self.driver_index + 1
-        self.driver = Driver(system, run.chunks, run.aborts, self.driver_index + 1)
-        self.operation_folders: dict[tuple[Operation, int], Folder] = {}
+        self.driver = Driver(system, run.chunks, run.aborts)
         self.parents: dict[State, tuple[State, int, Leap] | None] = {}
         self.places: list[Place] = []
         self._place_ids: dict[Place, int] = {}
@@ -186,8 +190,8 @@ class Search:
             if not moved:
                 self._judge(state, outcome)
         outcome.states = len(parents)
-        folders = (*self.folders, *self.operation_folders.values())
-        outcome.complete = outcome.complete and not any(f.cut for f in folders)
+        if self.system.cut():
+            outcome.complete = False
         return outcome
 
     def _is_late(self) -> bool:
@@ -247,11 +251,8 @@ class Search:
         """What runs a thread at this place."""
         if place.operation is None:
             return self.folders[thread]
-        key = (place.operation, thread)
-        if key not in self.operation_folders:
-            machine = self.system.machine(place.operation.program, thread + 1)
-            self.operation_folders[key] = Folder(machine, self.narrow)
-        return self.operation_folders[key]
+        number = len(self.system.threads) + 1 + thread - self.driver_index
+        return self.system.folder(place.operation.program, number, self.narrow)
 
     def _leaps(
         self, thread: int, place: Place, shared: Shared, opened: bool
@@ -362,7 +363,7 @@ class Search:
             else:
                 continue
             finish = Finish(kind, state, (after, thread, leap), event)
-            self._note(outcome, finish, event.instr, self.driver.view(event.after))
+            self._note(outcome, finish, event.instr, self.driver.view(finish.shown()))
 
     def _note(self, outcome: Outcome, finish: Finish, instr: Instr, seen: object = None) -> None:
         key = (finish.kind, id(instr.where.node), tuple(id(w.node) for w in instr.stack), seen)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kvlint.discover.project import ClassInfo
 from kvlint.programs.ir import Const, Op, Program
@@ -17,7 +18,11 @@ from kvlint.programs.machine import STRANGER, Machine, Shared
 from kvlint.programs.slicing import relevant_locks, sliced, tracked_tables
 from kvlint.protocol.facts import call_name, terminal_name
 from kvlint.protocol.model import Frame, Protocol, ThreadRoot
+from kvlint.search.macro import Folder
 from kvlint.tables import outcomes
+
+if TYPE_CHECKING:
+    from kvlint.search.driver import Habits
 
 POLL_WORDS = ("poll", "check", "peek", "state", "status", "lookup", "result", "read")
 EFFECTS = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT, Op.PUT})
@@ -57,6 +62,8 @@ class System:
     frames: tuple[object, ...] = ()
     peers_known: bool = False
     gaps: list[tuple[int, str]] = field(default_factory=list)
+    habits: Habits | None = None
+    _folders: dict[tuple[Program, int, bool], Folder] = field(default_factory=dict)
 
     @property
     def cooperative(self) -> bool:
@@ -68,6 +75,17 @@ class System:
     def of_kind(self, kind: str) -> list[Operation]:
         """The operations of one kind."""
         return [o for o in self.operations if o.kind == kind]
+
+    def folder(self, program: Program, thread: int, narrow: bool) -> Folder:
+        """The leaps of a program when thread `thread` runs it; kept for all runs."""
+        key = (program, thread, narrow)
+        if key not in self._folders:
+            self._folders[key] = Folder(self.machine(program, thread), narrow)
+        return self._folders[key]
+
+    def cut(self) -> bool:
+        """Whether some leap was too long to be worked out to its end."""
+        return any(folder.cut for folder in self._folders.values())
 
     def machine(self, program: Program, thread: int) -> Machine:
         """A machine for one of the programs."""
