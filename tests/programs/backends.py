@@ -101,9 +101,7 @@ def worker(body: str) -> str:
     return manager(f"def work(self, room, env):\n{text}")
 
 
-def method(
-    found: Protocol, name: str = "work", *, raw: bool = False, **known: object
-) -> Program:
+def method(found: Protocol, name: str = "work", *, raw: bool = False, **known: object) -> Program:
     """A lowered method of the manager; `raw` leaves the simplification out."""
     if raw:
         with patch("kvlint.programs.lower.simplify", list):

@@ -163,7 +163,8 @@ class Writer:
     def statement(self, depth: int, loop: bool, caught: bool) -> Lines:
         """Any statement."""
         kind = self.random.choice(
-            ("simple",) * 5 + ("if", "if", "if", "loop", "loop", "try", "try", "with", "jump")
+            ("simple",) * 5
+            + ("if", "if", "if", "loop", "loop", "try", "try", "with", "jump")
             + ("call", "match", "nested")
         )
         if kind == "jump" and (depth or loop):
@@ -219,7 +220,8 @@ class Writer:
         self.nested = False
         name = f"nested{self.random.randint(0, 99)}"
         call = self.random.choice(("", "x = "))
-        inside = ["x, y, seen = self.status.get(room), None, False", *body, self.fill(["return {A}", "return x"])]
+        end = self.fill(["return {A}", "return x"])
+        inside = ["x, y, seen = self.status.get(room), None, False", *body, end]
         return [f"def {name}(room):", *indented(inside), f"{call}{name}(room)"]
 
     def loop(self, depth: int, loop: bool, caught: bool) -> Lines:
@@ -338,8 +340,6 @@ class Real:
         except (KeyError, ValueError, AssertionError, RiskError) as error:
             alive = False
             logging.debug("the thread died: %r", error)
-        left = frozenset(
-            name for name, there in (("infos", 0 in room.infos), ("marks", 0 in room.marks)) if there
-        )
+        left = frozenset(name for name in SIDES if 0 in getattr(room, name))
         final = room.status.get(0)
         return End(alive, final.name if final is not None else None, left), value

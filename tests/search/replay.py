@@ -1,0 +1,204 @@
+"""An independent check of a witness: run it again, instruction by instruction.
+
+The search folds many instructions into one leap and remembers leaps. The replayer trusts neither:
+it keeps the full shared state and one place per thread, and asks the machine of each program at
+every instruction whether the step that the witness shows is enabled there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvlint.programs.ir import Op
+from kvlint.programs.machine import Env, Machine, Shared
+from kvlint.search.driver import Phase
+from kvlint.search.macro import Event, Leap
+from kvlint.search.product import IDLE, Finish, Search, State
+
+Path = list[tuple[State, int, Leap]]
+SHOWN = frozenset({Op.WINDOW, Op.SKIP, Op.HANDLER, Op.RAISE})
+LOCAL = SHOWN | {
+    Op.SET,
+    Op.MAX,
+    Op.MIN,
+    Op.BRANCH,
+    Op.JUMP,
+    Op.CHOICE,
+    Op.CHUNK_FIELD,
+    Op.NULLABLE,
+    Op.FIELD_LOAD,
+    Op.FIELD_STORE,
+}
+
+
+class NotEnabled(AssertionError):
+    """A step of the witness that the model does not allow."""
+
+
+@dataclass(frozen=True)
+class _At:
+    """A point inside a leap: how many events and choices of it have been seen."""
+
+    pc: int
+    env: Env
+    shared: Shared
+    events: int
+    decisions: int
+
+
+def replay(search: Search, path: Path) -> Shared:
+    """The shared state that the path leads to; `NotEnabled` if one step of it is impossible."""
+    state = search.initial()
+    shared = Shared(frames=search.run.frames)
+    for number, (after, thread, leap) in enumerate(path, 1):
+        steps = [(to, leap_) for to, who, leap_ in search.successors(state) if who == thread]
+        if (after, leap) not in steps:
+            raise NotEnabled(f"step {number}: {search.name_of(thread)} cannot do this here")
+        _check_leap(search, state, after, thread, leap, shared, number)
+        state, shared = after, leap.shared
+        if search.shareds[state[0]] != shared:
+            raise NotEnabled(f"step {number}: the state after it is another one")
+        if state[2] > search.bound:
+            raise NotEnabled(f"step {number}: more interruptions than the bound")
+    return shared
+
+
+def _check_leap(
+    search: Search, state: State, after: State, thread: int, leap: Leap, shared: Shared, number: int
+) -> None:
+    place = search.places[state[3 + thread]]
+    if place.pc == IDLE and not leap.events and leap.pc == IDLE:
+        assert place.phase is not None
+        _check_scheduler(search, place.phase, shared, leap, number)
+        return
+    for machine, pc, env, last in _starts(search, state, after, thread):
+        if _reaches(machine, pc, env, last, shared, leap):
+            return
+    raise NotEnabled(f"step {number}: no run of {search.name_of(thread)} gives these events")
+
+
+def _starts(
+    search: Search, state: State, after: State, thread: int
+) -> list[tuple[Machine, int, Env, bool | None]]:
+    """Where the leap may start: the place of the thread, or the first line of an operation."""
+    place = search.places[state[3 + thread]]
+    if thread < len(search.threads):
+        program = search.threads[thread].program
+        number = search.system.threads.index(search.threads[thread]) + 1
+        return [(search.system.machine(program, number), place.pc, place.env, None)]
+    number = len(search.system.threads) + 1 + thread - search.driver_index
+    if place.operation is not None:
+        machine = search.system.machine(place.operation.program, number)
+        return [(machine, place.pc, place.env, place.last)]
+    starts: list[tuple[Machine, int, Env, bool | None]] = []
+    for operation in search.system.operations:
+        machine = search.system.machine(operation.program, number)
+        starts += [(machine, 0, machine.initial(), last) for last in (True, False, None)]
+    return starts
+
+
+def _check_scheduler(
+    search: Search, phase: Phase, shared: Shared, leap: Leap, number: int
+) -> None:
+    """Between operations the scheduler may see that the room is over, or hand out a chunk."""
+    if phase.stage != "live":
+        raise NotEnabled(f"step {number}: the scheduler has nothing to do here")
+    if leap.shared == shared:
+        if not search.driver.sees_end(shared):
+            raise NotEnabled(f"step {number}: polling does not say that the room is over")
+    elif leap.shared.having(queue=shared.queue) != shared or (
+        leap.shared.queue[:-1] != shared.queue or phase.fed >= search.run.chunks
+    ):
+        raise NotEnabled(f"step {number}: the scheduler cannot change this")
+
+
+def _reaches(
+    machine: Machine, pc: int, env: Env, last: bool | None, shared: Shared, leap: Leap
+) -> bool:
+    """Whether some run from here shows the events and choices of the leap and ends where it does."""
+    todo = [_At(pc, env, shared, 0, 0)]
+    seen = set(todo)
+    while todo:
+        at = todo.pop()
+        if _complete(at, leap):
+            return True
+        for nxt in _continued(machine, at, last, leap):
+            if nxt not in seen:
+                seen.add(nxt)
+                todo.append(nxt)
+    return False
+
+
+def _complete(at: _At, leap: Leap) -> bool:
+    return (
+        (at.pc, at.env, at.shared) == (leap.pc, leap.env, leap.shared)
+        and at.events == len(leap.events)
+        and at.decisions == len(leap.decisions)
+    )
+
+
+def _continued(machine: Machine, at: _At, last: bool | None, leap: Leap) -> list[_At]:
+    instr = machine.code[at.pc]
+    steps = machine.steps(at.pc, at.env, at.shared, last)
+    found = []
+    for step in steps:
+        events, decisions = at.events, at.decisions
+        if instr.op not in LOCAL or instr.op in SHOWN:
+            if events == len(leap.events):
+                continue
+            event = leap.events[events]
+            if event.instr is not instr or event.taken != step.pc:
+                continue
+            if not (_same(event.before, at.shared) and _same(event.after, step.shared)):
+                continue
+            events += 1
+        if instr.op in (Op.BRANCH, Op.CHOICE) and len(steps) > 1:
+            if decisions == len(leap.decisions) or leap.decisions[decisions] != (instr, step.pc):
+                continue
+            decisions += 1
+        found.append(_At(step.pc, step.env, step.shared, events, decisions))
+    return found
+
+
+def _same(shown: Shared, real: Shared) -> bool:
+    """An event shows the parts that its thread can look at; where it shows one, it must be so."""
+    return (
+        (shown.status, shown.sides, shown.locks) == (real.status, real.sides, real.locks)
+        and shown.queue in ((), real.queue)
+        and shown.fields in ((), real.fields)
+        and shown.frames in (frozenset(), real.frames)
+    )
+
+
+def check_end(search: Search, finish: Finish, path: Path, shared: Shared) -> None:
+    """The bad end is there where the path ends."""
+    domain = search.system.protocol.domain
+    if finish.kind == "pinned":
+        assert shared.status is not None
+        assert not domain.is_terminal(shared.status)
+        state = path[-1][0]
+        assert all(
+            to[0] == state[0] and to[3:] == state[3:] for to, _, _ in search.successors(state)
+        ), "somebody can still move"
+        return
+    leap = path[-1][2]
+    if finish.kind in ("dead-thread", "dead-call"):
+        assert leap.death is not None
+        assert leap.death.op is Op.DEAD
+        return
+    event = finish.event
+    assert event is not None
+    assert event in leap.events
+    before, after = event.before.status, event.after.status
+    assert after is not None
+    if finish.kind == "resurrected":
+        assert domain.is_failure(before)
+        assert not domain.is_failure(after)
+    else:
+        assert finish.kind == "zombie"
+        assert before is None
+
+
+def events_of(path: Path) -> tuple[Event, ...]:
+    """All events of a path, in order."""
+    return tuple(event for _, _, leap in path for event in leap.events)
