@@ -164,6 +164,26 @@ class Loader:
                 return None
         return None
 
+    def is_unread_function(self, module: Module, name: str) -> bool:
+        """Whether a name is imported from a file, not read so far, that defines a function so.
+
+        Told from the bytes alone: for a caller that looks for a class.
+        """
+        target = module.imports.get(name, "")
+        package, _, last = target.rpartition(".")
+        path = str(module.path)
+        if not package or self.layout.find(path, target) is not None:
+            return False
+        file = self.layout.find(path, package)
+        if file is None or file in self._by_path:
+            return False
+        try:
+            data = source.read_bytes(file)
+        except source.SourceError:
+            return False
+        called = last.encode()
+        return b"\ndef " + called + b"(" in data and b"class " + called not in data
+
     # Classes ----------------------------------------------------------------------------------
 
     def links(self, cls: ClassInfo) -> tuple[tuple[ClassInfo, ...], tuple[str, ...]]:

@@ -129,8 +129,8 @@ class Protocol:
                 owner in self.facts
             ) else ():
                 if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-                    made = self.values.resolve(scope.cls.module, value.func.id)
-                    if isinstance(made, ClassInfo):
+                    made = self.values.class_of(scope.cls.module, value.func.id)
+                    if made is not None:
                         return made
         return self.objects.get(name)
 

@@ -63,8 +63,8 @@ def _components(protocol: Protocol, values: Values) -> tuple[ClassInfo, ...]:
         for assigned in protocol.facts[cls].attributes.values() if cls in protocol.facts else ():
             for value, scope in assigned:
                 if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
-                    made = values.resolve(scope.cls.module, value.func.id)
-                    if isinstance(made, ClassInfo) and made not in protocol.family:
+                    made = values.class_of(scope.cls.module, value.func.id)
+                    if made is not None and made not in protocol.family:
                         found.setdefault(made)
     return tuple(found)
 

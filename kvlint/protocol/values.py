@@ -89,6 +89,15 @@ class Values:
             self._resolved[key] = self.project.resolve(module, name)
         return self._resolved[key]
 
+    def class_of(self, module: Module, name: str) -> ClassInfo | None:
+        """The class that a name stands for; a file that has a function of that name stays unread."""
+        key = (id(module), name)
+        loader = self.project.loader
+        if key not in self._resolved and loader and loader.is_unread_function(module, name):
+            return None
+        found = self.resolve(module, name)
+        return found if isinstance(found, ClassInfo) else None
+
     def _member(self, node: ast.Attribute, scope: Scope) -> Iterator[Constant]:
         base = node.value
         if not isinstance(base, ast.Name):
@@ -97,9 +106,8 @@ class Values:
         if base.id in ("self", "cls"):
             owners = scope.cls.mro
         else:
-            target = self.resolve(scope.cls.module, base.id)
-            if isinstance(target, ClassInfo):
-                owners = (target,)
+            target = self.class_of(scope.cls.module, base.id)
+            owners = () if target is None else (target,)
         for owner in owners:
             members = self.members(owner)
             if node.attr in members:
