@@ -7,10 +7,11 @@ import ast
 from kvlint.discover.project import ClassInfo, FunctionNode
 from kvlint.programs.builder import TooLarge
 from kvlint.programs.context import Context, InCall, Label
-from kvlint.programs.ir import ANY, Const, Op, Operand, Program, Var
+from kvlint.programs.ir import ANY, Const, Instr, Op, Operand, Program, Var
 from kvlint.programs.refs import FuncRef, ObjRef, Value
 from kvlint.programs.simplify import simplify
 from kvlint.programs.statements import Statements
+from kvlint.protocol.bodies import nodes_within
 from kvlint.protocol.facts import local_assignments, parameters
 from kvlint.protocol.model import Protocol, ThreadRoot
 
@@ -55,10 +56,8 @@ class Lowering(Statements):
         code = simplify(self.code)
         return Program(ref.name, f"{ref.name}", code, kind, self.cut)
 
-    def emit_end(self, ctx: Context, node: ast.AST) -> object:
+    def emit_end(self, ctx: Context, node: ast.AST) -> Instr:
         """The last instruction; it may exceed the size bound so that every label has a place."""
-        from kvlint.programs.ir import Instr
-
         instr = Instr(Op.END, ctx.where(node), ctx.stack, args=(Var("result"),))
         self.code.append(instr)
         return instr
@@ -107,21 +106,21 @@ def closure_of(build: Lowering, protocol: Protocol, root: ThreadRoot) -> Context
     return ctx
 
 
+def _nested(function: FunctionNode) -> list[FunctionNode]:
+    """The functions in a function, outer ones first where two share a name."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    found = [n for n in nodes_within(function) if isinstance(n, kinds)]
+    if len({n.name for n in found}) < len(found):
+        found = [n for n in ast.walk(function) if isinstance(n, kinds) and n is not function]
+    return found
+
+
 def _bind_closure(build: Lowering, function: FunctionNode, ctx: Context) -> None:
-    for statement in ast.walk(function):
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if statement is not function:
-                ctx.names.setdefault(
-                    statement.name,
-                    FuncRef(
-                        statement,
-                        ctx.module,
-                        ctx.cls,
-                        None,
-                        ctx,
-                        f"{ctx.function}.{statement.name}",
-                    ),
-                )
+    for nested in _nested(function):
+        name = f"{ctx.function}.{nested.name}"
+        ctx.names.setdefault(
+            nested.name, FuncRef(nested, ctx.module, ctx.cls, None, ctx, name)
+        )
     for statement in function.body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target = statement.targets[0]

@@ -22,11 +22,18 @@ def tracked_tables(
     looked: set[str] = set()
     removed: set[str] = set()
     for program in programs:
-        used = {a.name for i in program.code if i.op is Op.BRANCH for a in i.args if _is_var(a)}
+        copies = _copies(program)
+        used = {
+            a.name
+            for i in program.code
+            if i.op is Op.BRANCH
+            for a in i.args
+            if isinstance(a, Var)
+        }
         for instr in program.code:
             if instr.op is Op.TEST or (instr.op in LOOKS and instr.alt >= 0):
                 looked.add(instr.name)
-            elif instr.op in LOOKS and _flows(program, instr.dst, used):
+            elif instr.op in LOOKS and _flows(copies, instr.dst, used):
                 looked.add(instr.name)
             elif instr.op is Op.POP:
                 removed.add(instr.name)
@@ -35,22 +42,27 @@ def tracked_tables(
     return frozenset(looked & removed & room_tables) | {status_table}
 
 
-def _is_var(operand: object) -> bool:
-    return isinstance(operand, Var)
+def _copies(program: Program) -> dict[str, set[str]]:
+    """The locals that each local is copied to."""
+    found: dict[str, set[str]] = {}
+    for instr in program.code:
+        if instr.op is Op.SET and instr.dst is not None and isinstance(instr.args[0], Var):
+            found.setdefault(instr.args[0].name, set()).add(instr.dst)
+    return found
 
 
-def _flows(program: Program, name: str | None, used: set[str]) -> bool:
+def _flows(copies: dict[str, set[str]], name: str | None, used: set[str]) -> bool:
     """Whether a local reaches a branch, directly or through copies."""
-    names = {name}
-    changed = True
-    while changed:
-        changed = False
-        for instr in program.code:
-            if instr.op is Op.SET and instr.dst not in names and _is_var(instr.args[0]):
-                if instr.args[0].name in names:  # type: ignore[union-attr]
-                    names.add(instr.dst)
-                    changed = True
-    return bool(names & used)
+    seen = {name}
+    todo = [name]
+    while todo:
+        local = todo.pop()
+        if local in used:
+            return True
+        fresh = copies.get(local or "", set()) - seen
+        seen |= fresh
+        todo.extend(fresh)
+    return False
 
 
 def relevant_locks(programs: Iterable[Program], tracked: frozenset[str]) -> frozenset[str]:
