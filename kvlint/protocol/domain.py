@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kvlint.discover.project import ClassInfo
 
@@ -17,9 +18,13 @@ SUCCESS_WORDS = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Member:
-    """One status value; `index` is its place in the enum."""
+    """One status value; `index` is its place in the enum.
+
+    Compared by identity, which the search does all the time: `make_domain` makes equal domains
+    once.
+    """
 
     name: str
     value: int | str
@@ -70,6 +75,16 @@ def make_domain(
 
     `failure` and `success` name members outright and replace the guess from the names.
     """
+    return _make_domain(name, tuple(values), tuple(failure), tuple(success))
+
+
+@lru_cache(maxsize=256)
+def _make_domain(
+    name: str,
+    values: tuple[tuple[str, int | str], ...],
+    failure: tuple[str, ...],
+    success: tuple[str, ...],
+) -> StatusDomain | None:
     members = tuple(Member(n, v, i) for i, (n, v) in enumerate(values))
     names = [m.name for m in members]
     failures = frozenset(failure) or frozenset(n for n in names if FAILURE_WORDS.search(n))
