@@ -16,7 +16,7 @@ from kvlint.protocol.detect import find_protocols
 from kvlint.protocol.model import Protocol
 from kvlint.rulekit import Hit, View
 from kvlint.search.environment import delivered
-from kvlint.search.evidence import Bounds, gather
+from kvlint.search.evidence import Bounds, Evidence, gather
 from kvlint.search.system import System, build_system
 from kvlint.tables import transition_tables
 
@@ -33,7 +33,11 @@ def analyse(project: Project, settings: Settings) -> Report:
     protocols = find_protocols(project, settings.protocol)
     hits: list[tuple[str, str, Hit]] = []
     bounds = Bounds.of(settings)
-    views = [_view(protocol, protocols, report, bounds) for protocol in protocols]
+    searches: dict[object, Evidence] = {}
+    shared: dict[tuple[str, str], object] = {}
+    views = [
+        _view(protocol, protocols, report, bounds, searches, shared) for protocol in protocols
+    ]
     for rule in _rules():
         rule_id, name = _identity(rule)
         for view in views:
@@ -61,13 +65,20 @@ def _add_tables(report: Report, protocol: Protocol) -> None:
 
 
 def _view(
-    protocol: Protocol, protocols: list[Protocol], report: Report, bounds: Bounds
+    protocol: Protocol,
+    protocols: list[Protocol],
+    report: Report,
+    bounds: Bounds,
+    searches: dict[object, Evidence],
+    shared: dict[tuple[str, str], object],
 ) -> View:
     _add_tables(report, protocol)
     siblings = tuple(p for p in protocols if p.manager is protocol.manager)
     system = build_system(protocol, delivered(protocol, siblings))
     start = perf_counter()
-    evidence = gather(system, bounds)
+    likeness = system.likeness()
+    evidence = searches.get(likeness) or gather(system, bounds)
+    searches[likeness] = evidence
     report.gaps += _gaps(system)
     if evidence.searched:
         report.searched.append(
@@ -83,7 +94,8 @@ def _view(
                 seconds=perf_counter() - start,
             )
         )
-    return View(protocol, system, evidence, siblings, frozenset(protocol.updaters))
+    updaters = frozenset(protocol.updaters)
+    return View(protocol, system, evidence, siblings, updaters, shared)
 
 
 def _gaps(system: System) -> list[Gap]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from kvlint.programs.ir import Instr, Op, Program, Where
 from kvlint.protocol.facts import terminal_name
@@ -17,6 +18,7 @@ from kvlint.search.evidence import Evidence, Moment, Witness, outer_site
 from kvlint.search.macro import Folder
 from kvlint.search.system import Operation, System, Thread
 
+T = TypeVar("T")
 LOOPS = frozenset({"consumer", "control", "ticker"})
 
 
@@ -46,6 +48,14 @@ class View:
     evidence: Evidence
     siblings: tuple[Protocol, ...] = ()
     updaters: frozenset[str] = field(default_factory=frozenset)
+    shared: dict[tuple[str, str], object] = field(default_factory=dict)
+
+    def once(self, key: str, make: Callable[[], list[T]]) -> list[T]:
+        """Something that is the same for all views of one status domain in a project."""
+        full = (key, self.protocol.domain.name)
+        if full not in self.shared:
+            self.shared[full] = make()
+        return self.shared[full]  # type: ignore[return-value]
 
     @property
     def table(self) -> str:

@@ -177,13 +177,23 @@ def _looks_at_clock(function: FunctionNode) -> bool:
 def _requeues(view: View) -> Iterator[Hit]:
     """`for request, poll in ...:` whose branch for a live status keeps the request."""
     members = {m.name for m in view.protocol.domain.members}
-    for cls, fact in view.protocol.facts.items():
-        if not cls.module.linted or view.protocol.domain.name not in cls.module.source:
+    for cls, function in view.once("requeues", lambda: list(_polling_functions(view))):
+        for node in ast.walk(function):
+            if isinstance(node, ast.For):
+                yield from _loop(view, cls, function.name, node, members)
+
+
+def _polling_functions(view: View) -> Iterator[tuple[ClassInfo, FunctionNode]]:
+    """Methods of the linted files that compare something with a status and keep lists."""
+    name = view.protocol.domain.name
+    for module in view.protocol.project.linted():
+        if name not in module.source:
             continue
-        for scope in fact.scopes:
-            for node in ast.walk(scope.function):
-                if isinstance(node, ast.For):
-                    yield from _loop(view, cls, scope.qualname, node, members)
+        for cls in module.classes.values():
+            for function in cls.methods.values():
+                text = module.text_of(function)
+                if name in text and ".append(" in text and "for " in text:
+                    yield cls, function
 
 
 def _loop(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kvlint.programs.ir import ANY, Instr, Op, Program, Var
+from kvlint.programs.ir import ANY, UNKNOWN, Abstract, Instr, Op, Program, Var
 from kvlint.programs.simplify import simplify
 
 LOOKS = frozenset({Op.TEST, Op.LOAD, Op.SETDEFAULT})
@@ -87,6 +87,7 @@ def sliced(
         for instr, silent in zip(code, noise, strict=True):
             if silent:
                 _silence(instr)
+        forget_opaque(code)
         program.slices[key] = Program(
             program.name, program.title, simplify(code), program.kind, program.cut
         )
@@ -122,3 +123,41 @@ def _silence(instr: Instr) -> None:
         instr.op, instr.args, instr.alt = Op.SET, (ANY,), -1
     else:
         instr.op, instr.args, instr.alt, instr.dst = Op.JUMP, (), -1, None
+
+
+def forget_opaque(code: list[Instr]) -> None:
+    """Locals that only ever hold None or something unknown are unknown from the start.
+
+    They stand for caches and handles; keeping apart whether they are set yet would double the
+    states of a thread and decide nothing about the room. This only adds behaviour.
+    """
+    sources: dict[str, list[Instr]] = {}
+    for instr in code:
+        if instr.dst is not None:
+            sources.setdefault(instr.dst, []).append(instr)
+    opaque: set[str] = set()
+    changed = True
+    while changed:
+        changed = False
+        for name, found in sources.items():
+            if name not in opaque and all(_is_opaque(i, opaque) for i in found):
+                if any(_says_unknown(i, opaque) for i in found):
+                    opaque.add(name)
+                    changed = True
+    for instr in code:
+        if instr.op is Op.SET and instr.dst in opaque:
+            instr.args = (ANY,)
+
+
+def _is_opaque(instr: Instr, opaque: set[str]) -> bool:
+    if instr.op is not Op.SET:
+        return False
+    operand = instr.args[0]
+    if isinstance(operand, Var):
+        return operand.name in opaque
+    return operand.value is None or isinstance(operand.value, Abstract)
+
+
+def _says_unknown(instr: Instr, opaque: set[str]) -> bool:
+    operand = instr.args[0]
+    return isinstance(operand, Var) or operand.value is UNKNOWN

@@ -291,8 +291,15 @@ def _roots(
                 overridden is None or overridden[1] is not spawn.scope.chain[0]
             ):
                 continue
-            if spawn.call in reached.spawns or spawn.call not in other:
+            if spawn.call in reached.spawns:
                 yield _root(spawn)
+            elif spawn.call not in other and not _never_called(protocol, spawn):
+                yield _root(spawn)
+
+
+def _never_called(protocol: Protocol, spawn: Spawn) -> bool:
+    """A private starter of a class with known roles that no constructor of it ever calls."""
+    return bool(protocol.roles) and spawn.scope.chain[0].name.startswith("_")
 
 
 def _started_elsewhere(protocol: Protocol, role: Role | None) -> set[ast.Call]:

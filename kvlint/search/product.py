@@ -25,8 +25,9 @@ from kvlint.search.system import Operation, System, Thread
 
 IDLE = -1
 CLOCK_EVERY = 1024  # states between two looks at the clock
-# (shared, who would be interrupted by a switch, interruptions so far, place of each thread)
+# (shared, who would be interrupted by a switch, place of each thread)
 State = tuple[int, ...]
+PLACES = 2  # where the places begin in a state
 Decisions = dict[Instr, frozenset[int]]
 
 
@@ -124,6 +125,8 @@ class Search:
         self.shareds: list[Shared] = []
         self._shared_ids: dict[Shared, int] = {}
         self._noted: set[object] = set()
+        self._level_of: dict[State, int] = {}
+        self._expanded: set[State] = set()
         self._arrows: dict[tuple[int, int, int, bool], list[Arrow]] = {}
 
     # -- numbering -------------------------------------------------------------------
@@ -152,7 +155,7 @@ class Search:
         places.append(Place(IDLE, phase=Phase()))
         places.append(Place(IDLE))
         shared = self.shared_id(Shared(frames=self.run.frames))
-        return (shared, -1, 0, *(self.place_id(p) for p in places))
+        return (shared, -1, *(self.place_id(p) for p in places))
 
     def name_of(self, thread: int) -> str:
         """How a witness calls a thread."""
@@ -161,68 +164,100 @@ class Search:
         return "scheduler" if thread == self.driver_index else "caller"
 
     def explore(self) -> Outcome:
-        """Search everything within the bounds."""
+        """Search everything within the bounds.
+
+        Level by level: what needs no interruption first, then what needs one, and so on. A state
+        that a lower level has reached is not looked at again, for it can do no more now.
+        """
         outcome = Outcome()
         start = self.initial()
-        parents = self.parents
-        parents[start] = None
-        todo = deque([start])
-        expanded = 0
-        while todo:
-            if self.deadline is not None and expanded % CLOCK_EVERY == 0 and self._is_late():
-                outcome.complete = False
-                outcome.limits.add("max-seconds")
+        self.parents[start] = None
+        self._level_of[start] = 0
+        levels: list[deque[State]] = [deque() for _ in range(self.bound + 1)]
+        levels[0].append(start)
+        for spent in range(self.bound + 1):
+            if not self._level(spent, levels, outcome):
                 break
-            expanded += 1
-            state = todo.popleft()
-            moved = False
-            for after, thread, leap in self.successors(state):
-                moved = moved or after[0] != state[0] or after[3:] != state[3:]
-                self._watch(state, after, thread, leap, outcome)
-                if after in parents:
-                    continue
-                if len(parents) >= self.max_states:
-                    outcome.complete = False
-                    outcome.limits.add("max-states")
-                    continue
-                parents[after] = (state, thread, leap)
-                todo.append(after)
-            if not moved:
-                self._judge(state, outcome)
-        outcome.states = len(parents)
+        outcome.states = len(self.parents)
         if self.system.cut():
             outcome.complete = False
         return outcome
 
+    def _level(self, spent: int, levels: list[deque[State]], outcome: Outcome) -> bool:
+        """Everything that can be reached without one more interruption; False if time is up."""
+        todo = levels[spent]
+        looked = 0
+        while todo:
+            if self.deadline is not None and looked % CLOCK_EVERY == 0 and self._is_late():
+                outcome.complete = False
+                outcome.limits.add("max-seconds")
+                return False
+            looked += 1
+            state = todo.popleft()
+            if state in self._expanded:
+                continue
+            self._expanded.add(state)
+            moved = False
+            for after, thread, leap, cost in self.successors(state, spent < self.bound):
+                moved = moved or after[0] != state[0] or after[PLACES:] != state[PLACES:]
+                self._watch(state, after, thread, leap, outcome)
+                if leap.death is not None and thread < len(self.threads):
+                    continue  # a bad end; what comes after it adds nothing
+                if self._reach(state, after, thread, leap, spent + cost, outcome):
+                    levels[spent + cost].append(after)
+            if not moved:
+                self._judge(state, outcome)
+        return True
+
+    def _reach(
+        self,
+        state: State,
+        after: State,
+        thread: int,
+        leap: Leap,
+        level: int,
+        outcome: Outcome,
+    ) -> bool:
+        """Note how a state was reached; whether it has to be looked at (again)."""
+        known = self._level_of.get(after)
+        if known is not None and known <= level:
+            return False
+        free = self._level_of.get((after[0], -1, *after[PLACES:]))
+        if free is not None and free <= level:
+            return False
+        if known is None and len(self.parents) >= self.max_states:
+            outcome.complete = False
+            outcome.limits.add("max-states")
+            return False
+        self._level_of[after] = level
+        self.parents[after] = (state, thread, leap)
+        return True
+
     def _is_late(self) -> bool:
         return self.deadline is not None and monotonic() >= self.deadline
 
-    def successors(self, state: State) -> Iterator[tuple[State, int, Leap]]:
-        """Every leap of every thread that may run now."""
-        shared, holder, spent = state[0], state[1], state[2]
+    def successors(
+        self, state: State, may_interrupt: bool
+    ) -> Iterator[tuple[State, int, Leap, int]]:
+        """Every leap of every thread that may run now: (state, thread, leap, interruptions)."""
+        shared, holder = state[0], state[1]
         opened = self._opened(state)
-        held_up = holder >= 0 and bool(self.arrows(holder, state[3 + holder], shared, opened))
-        for thread in range(len(state) - 3):
+        held_up = holder >= 0 and bool(
+            self.arrows(holder, state[PLACES + holder], shared, opened)
+        )
+        for thread in range(len(state) - PLACES):
             cost = 1 if held_up and thread != holder else 0
-            if cost and (not self.narrow or spent >= self.bound):
+            if cost and not may_interrupt:
                 continue
-            for arrow in self.arrows(thread, state[3 + thread], shared, opened):
-                place = self.places[arrow.place]
-                owner = -1 if place.wide else thread
-                at = 3 + thread
-                after = (
-                    arrow.shared,
-                    owner,
-                    spent + cost,
-                    *state[3:at],
-                    arrow.place,
-                    *state[at + 1 :],
-                )
-                yield after, thread, arrow.leap
+            at = PLACES + thread
+            for arrow in self.arrows(thread, state[at], shared, opened):
+                owner = -1 if self.places[arrow.place].wide else thread
+                after = (arrow.shared, owner, *state[PLACES:at], arrow.place, *state[at + 1 :])
+                yield after, thread, arrow.leap, cost
 
     def _opened(self, state: State) -> bool:
         """Whether anybody outside can know the room: it is open, or being announced."""
-        driver = self.places[state[3 + self.driver_index]]
+        driver = self.places[state[PLACES + self.driver_index]]
         known = driver.pc == IDLE or driver.wide
         return known and driver.phase is not None and driver.phase.stage != "new"
 
@@ -350,7 +385,7 @@ class Search:
             kind = "dead-thread" if thread < len(self.threads) else "dead-call"
             if kind == "dead-thread" or leap.death.note == "KeyError":
                 self._note(outcome, Finish(kind, state, (after, thread, leap)), leap.death)
-        phase = self.places[state[3 + self.driver_index]].phase
+        phase = self.places[state[PLACES + self.driver_index]].phase
         domain = self.system.protocol.domain
         for event in leap.events:
             before, now = event.before.status, event.after.status
@@ -377,7 +412,7 @@ class Search:
 
     def _judge(self, state: State, outcome: Outcome) -> None:
         """A state in which nothing but polling is left."""
-        driver = self.places[state[3 + self.driver_index]]
+        driver = self.places[state[PLACES + self.driver_index]]
         shared = self.shareds[state[0]]
         phase = driver.phase
         if phase is None or driver.pc != IDLE or phase.stage == "new":

@@ -83,6 +83,19 @@ class System:
             self._folders[key] = Folder(self.machine(program, thread), narrow)
         return self._folders[key]
 
+    def likeness(self) -> object:
+        """What two systems share if every run of the search is the same for both."""
+        programs = (
+            *((t.kind, t.root.name, t.program) for t in self.threads),
+            *((o.kind, o.name, o.program) for o in self.operations),
+        )
+        return (
+            tuple((kind, name, _text(program)) for kind, name, program in programs),
+            self.tracked,
+            self.fields,
+            tuple(str(f) for f in self.frames),
+        )
+
     def cut(self) -> bool:
         """Whether some leap was too long to be worked out to its end."""
         return any(folder.cut for folder in self._folders.values())
@@ -212,6 +225,23 @@ def _closed_fields(protocol: Protocol, entries: set[str]) -> frozenset[str]:
 def _touches(program: Program, system: System) -> bool:
     return any(
         i.op in (Op.TAKE, Op.RECV) or (i.op in EFFECTS and i.name in system.tracked)
+        for i in program.code
+    )
+
+
+def _text(program: Program) -> tuple[object, ...]:
+    return tuple(
+        (
+            i.op,
+            id(i.where.node),
+            i.name,
+            i.args,
+            i.cond,
+            i.next,
+            i.alt,
+            i.targets,
+            i.dst,
+        )
         for i in program.code
     )
 
