@@ -55,12 +55,28 @@ def _added(site: str) -> list[str]:
     return folders
 
 
+def _may_lie_in(path: list[str], top: str) -> bool:
+    """Whether it is worth importing astroid (a tenth of a second) to look for a package."""
+    for finder in sys.meta_path:
+        if "Editable" in getattr(finder, "__name__", ""):
+            # setuptools' finder of an editable install that is no folder on the path
+            known = getattr(sys.modules.get(finder.__module__), "MAPPING", {top: ""})
+            if any(name.partition(".")[0] == top for name in known):
+                return True
+    return any(
+        os.path.isdir(os.path.join(entry, top)) or os.path.isfile(os.path.join(entry, f"{top}.py"))
+        for entry in path
+    )
+
+
 def locate(name: str, path: list[str] | None = None) -> tuple[str | None, str, str]:
     """The file of the longest module prefix of a dotted name, that prefix, and what is left."""
-    from astroid import modutils  # type: ignore[import-untyped,unused-ignore]
-
     where = search_path() if path is None else path
     parts = name.split(".")
+    if not _may_lie_in(where, parts[0]):
+        return None, "", name
+    from astroid import modutils  # type: ignore[import-untyped,unused-ignore]
+
     for length in range(len(parts) - 1, 0, -1):
         try:
             spec = modutils.file_info_from_modpath(parts[:length], path=where)
