@@ -15,7 +15,7 @@ def find(view: View) -> Iterator[Hit]:
     seen: set[int] = set()
     for witness in view.evidence.of("dead-thread"):
         death = witness.death
-        if death is None or death.note in ("KeyError", "RuntimeError") or death.in_handler:
+        if death is None or death.note in ("KeyError", "RuntimeError", "raise in a handler"):
             continue  # a lost race for an entry is KV202 or KV203, a handler that raises KV108
         seen.add(id(death.where.node))
         yield from _death(view, witness, death)

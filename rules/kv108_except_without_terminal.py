@@ -26,6 +26,8 @@ def find(view: View) -> Iterator[Hit]:
         for status in live:
             for pc in takes:
                 start = (pc, machine.initial(), Shared(status, sides, queue=(True,)))
+                if not _concludes(view, machine, start):
+                    continue  # this thread is not the one that ends a room
                 for handler, raised in _entered(machine, start):
                     if id(handler[0].where.node) not in seen and _leaves(view, machine, handler):
                         seen.add(id(handler[0].where.node))
@@ -83,6 +85,27 @@ def _entered(
                 seen.add(after)
                 todo.append(after)
     yield from entered.values()
+
+
+def _concludes(view: View, machine: Machine, start: State) -> bool:
+    """Whether an iteration without any exception may end the room."""
+    seen = {start}
+    todo = [start]
+    while todo:
+        pc, env, shared = todo.pop()
+        op = machine.code[pc].op
+        if op is Op.HANDLER:
+            continue
+        if op in ENDS and (pc, env, shared) != start:
+            if view.protocol.domain.is_terminal(shared.status):
+                return True
+            continue
+        for step in machine.steps(pc, env, shared):
+            after = (step.pc, step.env, step.shared)
+            if after not in seen:
+                seen.add(after)
+                todo.append(after)
+    return False
 
 
 def _leaves(view: View, machine: Machine, handler: tuple[Instr, State]) -> bool:

@@ -29,6 +29,7 @@ from kvlint.programs.refs import (
     QueueRef,
     SetRef,
     TableRef,
+    TupleRef,
     Value,
 )
 from kvlint.protocol.facts import local_assignments, parameters, terminal_name
@@ -57,6 +58,8 @@ class Calls(Expressions):
 
     def _named(self, node: ast.Call, name: str, ctx: Context) -> Value:
         target = ctx.lookup(name)
+        if target is not None:
+            target = solid(target)
         if target is None and name in ("max", "min") and len(node.args) >= 2:
             return self._extreme(node, name, ctx)
         if target is None and name in SEQUENCE_MAKERS:
@@ -255,7 +258,10 @@ class Calls(Expressions):
             item = self.value(node.args[0], ctx) if node.args else ANY
             fields = _last_expressions(node.args[0]) if node.args else ()
             last = [self.flat(self.value(f, ctx)) for f in fields]
-            again = item if isinstance(item, Var) else Const(PRESENT)
+            again: Const | Var = item if isinstance(item, Var) else Const(PRESENT)
+            if isinstance(item, TupleRef):
+                chunks = [p for p in item.items if isinstance(p, Var) and "chunk" in p.name]
+                again = chunks[0] if chunks else again
             self.emit(Op.PUT, ctx, node, name=queue, args=(again, *last[:1]))
             return Const(None)
         return None

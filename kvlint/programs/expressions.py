@@ -298,13 +298,17 @@ class Expressions(Builder):
         yes, no, done = Label(), Label(), Label()
         self.condition(node.test, yes, no, ctx)
         dst = self.fresh("either")
+        message: FrameRef | None = None
         for label, part in ((yes, node.body), (no, node.orelse)):
             self.place(label)
-            value = self.value(part, ctx)
-            self.emit(Op.SET, ctx, part, dst=dst, args=(self.flat(value),))
+            value = solid(self.value(part, ctx))
+            operand = self.flat(value)
+            if isinstance(value, FrameRef):
+                message, operand = value, Const(PRESENT)
+            self.emit(Op.SET, ctx, part, dst=dst, args=(operand,))
             self.jump(done, ctx, part)
         self.place(done)
-        return Var(dst)
+        return Var(dst) if message is None else MaybeRef(Var(dst), message)
 
     def flat(self, value: Value) -> Const | Var:
         """The operand that stands for any value."""

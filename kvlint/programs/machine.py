@@ -17,20 +17,24 @@ STRANGER = "a frame that nobody in this tree sends"
 DRIVER = "driver"
 
 
+Queued = bool | tuple[str, bool]
+
+
 @dataclass(frozen=True)
 class Shared:
     """What all threads see: one room.
 
     `status` is None while the room is absent. `sides` names the side tables that have it,
     `fields` the per-request fields of its holder, `locks` (name, owner, depth), `queue` the chunks
-    put and not taken (True for the last), `frames` the messages still to come.
+    put and not taken (True for the last; with its name in front for a queue that the scheduler does
+    not feed), `frames` the messages still to come.
     """
 
     status: Member | None = None
     sides: frozenset[str] = frozenset()
     fields: tuple[tuple[str, object], ...] = ()
     locks: tuple[tuple[str, int, int], ...] = ()
-    queue: tuple[bool, ...] = ()
+    queue: tuple[Queued, ...] = ()
     frames: frozenset[object] = frozenset()
 
     def having(
@@ -40,7 +44,7 @@ class Shared:
         sides: frozenset[str] | None = None,
         fields: tuple[tuple[str, object], ...] | None = None,
         locks: tuple[tuple[str, int, int], ...] | None = None,
-        queue: tuple[bool, ...] | None = None,
+        queue: tuple[Queued, ...] | None = None,
         frames: frozenset[object] | None = None,
     ) -> Shared:
         """A copy with parts replaced."""
@@ -83,6 +87,7 @@ class Machine:
         status_table: str,
         tracked: frozenset[str],
         thread: int = 1,
+        main_queues: frozenset[str] | None = None,
     ) -> None:
         self.program = program
         self.code = program.code
@@ -90,6 +95,7 @@ class Machine:
         self.status_table = status_table
         self.tracked = tracked
         self.thread = thread
+        self.main_queues = main_queues
         names = sorted({v for i in self.code for v in _variables(i)})
         self.slots = {name: i for i, name in enumerate(names)}
         self.live = self._liveness()
@@ -308,14 +314,19 @@ class Machine:
         self, instr: Instr, env: Env, shared: Shared, feed: bool | None
     ) -> Iterator[tuple[int, Env, Shared]]:
         if instr.op is Op.TAKE:
-            if shared.queue:
-                after = self.put(instr, env, shared.queue[0])
-                yield instr.next, after, shared.having(queue=shared.queue[1:])
+            for i, item in enumerate(shared.queue):
+                if self._queue_of(item) == self._queue_name(instr):
+                    chunk = item if isinstance(item, bool) else item[1]
+                    rest = (*shared.queue[:i], *shared.queue[i + 1 :])
+                    yield instr.next, self.put(instr, env, chunk), shared.having(queue=rest)
+                    break
         elif instr.op is Op.PUT:
             chunk = self.get(instr.args[0], env)
             if not isinstance(chunk, bool):
                 chunk = bool(feed)
-            yield instr.next, env, shared.having(queue=(*shared.queue, chunk))
+            name = self._queue_name(instr)
+            item = (name, chunk) if name else chunk
+            yield instr.next, env, shared.having(queue=(*shared.queue, item))
         elif instr.op is Op.CHUNK_FIELD:
             chunk = self.get(instr.args[0], env)
             value = chunk if isinstance(chunk, bool) else UNKNOWN
@@ -324,6 +335,16 @@ class Machine:
             for frame in sorted(shared.frames, key=str):
                 after = self.put(instr, env, frame)
                 yield instr.next, after, shared.having(frames=shared.frames - {frame})
+
+    def _queue_name(self, instr: Instr) -> str:
+        """Which queue an instruction means; empty for the one that the scheduler feeds."""
+        if self.main_queues is None or instr.name in self.main_queues:
+            return ""
+        return instr.name
+
+    @staticmethod
+    def _queue_of(item: Queued) -> str:
+        return "" if isinstance(item, bool) else item[0]
 
     # -- conditions ------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from kvlint.programs.refs import (
     FuncRef,
     InnerRef,
     LockRef,
+    MaybeRef,
     ObjRef,
     QueueRef,
     TableRef,
@@ -267,7 +268,10 @@ class Statements(Calls):
             self.emit(Op.SET, ctx, node, dst=name, args=(Const(PRESENT),))
         else:
             part = self.flat(value)
-            if not isinstance(value, (Const, Var, InnerRef)):
+            if isinstance(value, MaybeRef):
+                self.results[name] = value.ref  # type: ignore[assignment]
+                self.plain_results.add(name)
+            elif not isinstance(value, (Const, Var, InnerRef)):
                 self.results[name] = value
                 part = Const(PRESENT)
             else:
@@ -278,15 +282,17 @@ class Statements(Calls):
     # -- exceptions and locks --------------------------------------------------------
 
     def _do_Raise(self, node: ast.Raise, ctx: Context) -> None:
+        handling = any(isinstance(r, InHandler) for r in self.unwind)
+        note = "raise in a handler" if handling else "raise"
         if node.exc is None:
-            self.raise_error(self.reraised(), ctx, node, note="raise")
+            self.raise_error(self.reraised(), ctx, node, note)
             return
         if isinstance(node.exc, ast.Call):
             for arg in node.exc.args:
                 self.value(arg, ctx)
         name = terminal_name(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
         error = name if name and name[0].isupper() else self.reraised()
-        self.raise_error(error, ctx, node, note="raise")
+        self.raise_error(error, ctx, node, note)
 
     def _do_Assert(self, node: ast.Assert, ctx: Context) -> None:
         fine, broken = Label(), Label()

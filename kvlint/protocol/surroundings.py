@@ -287,13 +287,14 @@ def _roots(
             continue
         for spawn in fact.spawns:
             overridden = manager.find(spawn.scope.chain[0].name)
+            if spawn.call in reached.spawns:
+                yield _root(spawn)
+                continue
             if fact.cls in protocol.family and (
                 overridden is None or overridden[1] is not spawn.scope.chain[0]
             ):
                 continue
-            if spawn.call in reached.spawns:
-                yield _root(spawn)
-            elif spawn.call not in other and not _never_called(protocol, spawn):
+            if spawn.call not in other and not _never_called(protocol, spawn):
                 yield _root(spawn)
 
 

@@ -180,17 +180,13 @@ def _visible(search: Search, finish: Finish) -> bool:
 
 
 def _by_unknown_choice(leap: Leap) -> bool:
-    """Whether a choice on data that was not tracked leads straight to the death."""
-    if not leap.decisions:
+    """Whether data or a setting that was not tracked took part in the decision to raise.
+
+    A lost race for an entry is judged by the removal that it needs, whatever else was chosen.
+    """
+    if leap.death is not None and leap.death.note in ("KeyError", "RuntimeError"):
         return False
-    last, to = leap.decisions[-1]
-    touched = [e for e in leap.events if e.instr.op is not Op.WINDOW]
-    return last.op is Op.CHOICE or to == leap.pc or not touched or _after(leap, last)
-
-
-def _after(leap: Leap, choice: Instr) -> bool:
-    """Whether nothing shared was read between the choice and the end of the leap."""
-    return leap.pc in (choice.next, choice.alt)
+    return bool(leap.decisions)
 
 
 def _pin_sites(witness: Witness) -> object:

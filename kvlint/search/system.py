@@ -59,6 +59,7 @@ class System:
     tracked: frozenset[str] = frozenset()
     locks: frozenset[str] = frozenset()
     fields: frozenset[str] = frozenset()
+    main_queues: frozenset[str] | None = None
     frames: tuple[object, ...] = ()
     peers_known: bool = False
     gaps: list[tuple[int, str]] = field(default_factory=list)
@@ -103,7 +104,12 @@ class System:
     def machine(self, program: Program, thread: int) -> Machine:
         """A machine for one of the programs."""
         return Machine(
-            program, self.protocol.domain, self.protocol.status_table, self.tracked, thread
+            program,
+            self.protocol.domain,
+            self.protocol.status_table,
+            self.tracked,
+            thread,
+            self.main_queues,
         )
 
 
@@ -119,6 +125,7 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
     entries = list(_lowered_entries(protocol, [p for _, p in roots]))
     programs = [p for _, p in roots] + [p for _, _, p in entries]
     system.tracked = tracked_tables(programs, protocol.status_table, protocol.tables)
+    system.main_queues = _main_queues([p for _, _, p in entries], [p for _, p in roots])
     system.locks = relevant_locks(programs, system.tracked)
     system.fields = _closed_fields(protocol, _operation_names(system, entries))
     for root, program in roots:
@@ -133,6 +140,19 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
     system.peers_known = bool(frames)
     system.frames = frames or tuple(_tags(system))
     return system
+
+
+def _main_queues(entries: list[Program], threads: list[Program]) -> frozenset[str] | None:
+    """The queues that the scheduler feeds; None if it feeds none, then all are one.
+
+    A queue that is handed to its thread as an argument has no name there: it is the fed one.
+    """
+    fed = {i.name for p in entries for i in p.code if i.op is Op.PUT}
+    if not fed:
+        fed_by_threads = {i.name for p in threads for i in p.code if i.op is Op.PUT}
+        taken = {i.name for p in threads for i in p.code if i.op is Op.TAKE}
+        fed = taken - fed_by_threads
+    return frozenset(fed | {""}) if fed else None
 
 
 def _operation_names(system: System, entries: list[tuple[ClassInfo, str, Program]]) -> set[str]:
