@@ -13,7 +13,7 @@ from kvlint.programs.ir import Op
 from kvlint.programs.machine import Env, Machine, Shared
 from kvlint.search.driver import Phase
 from kvlint.search.macro import Event, Leap
-from kvlint.search.product import IDLE, Finish, Search, State
+from kvlint.search.product import IDLE, PLACES, Finish, Search, State
 
 Path = list[tuple[State, int, Leap]]
 SHOWN = frozenset({Op.WINDOW, Op.SKIP, Op.HANDLER, Op.RAISE})
@@ -48,25 +48,28 @@ class _At:
 
 def replay(search: Search, path: Path) -> Shared:
     """The shared state that the path leads to; `NotEnabled` if one step of it is impossible."""
-    state = search.initial()
+    state, interruptions = search.initial(), 0
     shared = Shared(frames=search.run.frames)
     for number, (after, thread, leap) in enumerate(path, 1):
-        steps = [(to, leap_) for to, who, leap_ in search.successors(state) if who == thread]
-        if (after, leap) not in steps:
+        costs = [
+            cost
+            for to, who, how, cost in search.successors(state, interruptions < search.bound)
+            if (to, who, how) == (after, thread, leap)
+        ]
+        if not costs:
             raise NotEnabled(f"step {number}: {search.name_of(thread)} cannot do this here")
+        interruptions += min(costs)
         _check_leap(search, state, after, thread, leap, shared, number)
         state, shared = after, leap.shared
         if search.shareds[state[0]] != shared:
             raise NotEnabled(f"step {number}: the state after it is another one")
-        if state[2] > search.bound:
-            raise NotEnabled(f"step {number}: more interruptions than the bound")
     return shared
 
 
 def _check_leap(
     search: Search, state: State, after: State, thread: int, leap: Leap, shared: Shared, number: int
 ) -> None:
-    place = search.places[state[3 + thread]]
+    place = search.places[state[PLACES + thread]]
     if place.pc == IDLE and not leap.events and leap.pc == IDLE:
         assert place.phase is not None
         _check_scheduler(search, place.phase, shared, leap, number)
@@ -81,7 +84,7 @@ def _starts(
     search: Search, state: State, after: State, thread: int
 ) -> list[tuple[Machine, int, Env, bool | None]]:
     """Where the leap may start: the place of the thread, or the first line of an operation."""
-    place = search.places[state[3 + thread]]
+    place = search.places[state[PLACES + thread]]
     if thread < len(search.threads):
         program = search.threads[thread].program
         number = search.system.threads.index(search.threads[thread]) + 1
@@ -97,9 +100,7 @@ def _starts(
     return starts
 
 
-def _check_scheduler(
-    search: Search, phase: Phase, shared: Shared, leap: Leap, number: int
-) -> None:
+def _check_scheduler(search: Search, phase: Phase, shared: Shared, leap: Leap, number: int) -> None:
     """Between operations the scheduler may see that the room is over, or hand out a chunk."""
     if phase.stage != "live":
         raise NotEnabled(f"step {number}: the scheduler has nothing to do here")
@@ -115,7 +116,7 @@ def _check_scheduler(
 def _reaches(
     machine: Machine, pc: int, env: Env, last: bool | None, shared: Shared, leap: Leap
 ) -> bool:
-    """Whether some run from here shows the events and choices of the leap and ends where it does."""
+    """Whether some run from here shows the events and choices of the leap and ends alike."""
     todo = [_At(pc, env, shared, 0, 0)]
     seen = set(todo)
     while todo:
@@ -178,7 +179,8 @@ def check_end(search: Search, finish: Finish, path: Path, shared: Shared) -> Non
         assert not domain.is_terminal(shared.status)
         state = path[-1][0]
         assert all(
-            to[0] == state[0] and to[3:] == state[3:] for to, _, _ in search.successors(state)
+            (to[0], to[PLACES:]) == (state[0], state[PLACES:])
+            for to, _, _, _ in search.successors(state, True)
         ), "somebody can still move"
         return
     leap = path[-1][2]

@@ -111,8 +111,8 @@ def test_the_machine_is_asked_and_not_only_the_search(monkeypatch: pytest.Monkey
     state, thread, leap = changed[-1]
     honest = search.successors
 
-    def lying(at: tuple[int, ...]) -> list[object]:
-        return [*honest(at), (state, thread, leap)]
+    def lying(at: tuple[int, ...], may_interrupt: bool) -> list[object]:
+        return [*honest(at, may_interrupt), (state, thread, leap, 0)]
 
     monkeypatch.setattr(search, "successors", lying)
     replay(search, path)

@@ -1,0 +1,109 @@
+"""The search with folding and pruning finds exactly what a plain one finds."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, note, settings
+
+from kvlint.programs.machine import Shared
+from kvlint.search.environment import runs
+from kvlint.search.product import Outcome, Search
+from kvlint.search.system import System
+
+from ..programs.backends import protocols
+from .plain import Key, Plain, place_of
+from .random_room import sources
+from .systems import systems_of
+
+FEW = settings(max_examples=10, deadline=None, derandomize=True, database=None)
+PLENTY = 9  # more interruptions than a shortest way to any end of these rooms needs
+NO_LIMIT = 10**6
+
+
+def system_of(source: str) -> System:
+    """The only system of a source."""
+    (system,) = systems_of(protocols(source))
+    return system
+
+
+def found_by(search: Search, outcome: Outcome) -> tuple[set[Shared], set[Key]]:
+    """(final states of pinned rooms, other bad ends by kind, place and status left)."""
+    pinned = {search.shareds[end.state[0]] for end in outcome.ends if end.kind == "pinned"}
+    events: set[Key] = set()
+    for end in outcome.ends:
+        if end.event is not None:
+            events.add((end.kind, place_of(end.event.instr), end.event.after.status))
+        elif end.kind == "dead-thread":
+            assert end.last is not None
+            assert end.last[2].death is not None
+            events.add((end.kind, place_of(end.last[2].death), None))
+    return pinned, events
+
+
+@pytest.mark.parametrize(
+    ("narrow", "bound", "plain_bound"),
+    [(False, 0, 0), (True, 1, 1), (True, 2, 2), (True, PLENTY, None)],
+    ids=["wide", "one", "two", "any"],
+)
+@given(source=sources())
+@FEW
+def test_same_bad_ends(narrow: bool, bound: int, plain_bound: int | None, source: str) -> None:
+    """With every bound the same ends, counted alike; `wide` needs no interruption at all."""
+    note(source)
+    system = system_of(source)
+    for run in runs(system, 2):
+        search = Search(system, run, narrow, bound, NO_LIMIT)
+        outcome = search.explore()
+        assert outcome.complete
+        plain = Plain(system, run, plain_bound)
+        pinned, events = found_by(search, outcome)
+        assert pinned == plain.pinned, run.name
+        assert events == plain.events, run.name
+        if plain_bound is not None:
+            assert outcome.states <= plain.states
+
+
+@given(source=sources())
+@settings(FEW, max_examples=40)
+def test_more_interruptions_find_no_less(source: str) -> None:
+    note(source)
+    system = system_of(source)
+    for run in runs(system, 2):
+        before: tuple[set[Shared], set[Key]] = (set(), set())
+        for narrow, bound in ((False, 0), (True, 0), (True, 1), (True, 2), (True, 3)):
+            search = Search(system, run, narrow, bound, NO_LIMIT)
+            found = found_by(search, search.explore())
+            assert before[0] <= found[0], (run.name, bound)
+            assert before[1] <= found[1], (run.name, bound)
+            before = found
+
+
+@given(source=sources())
+@settings(FEW, max_examples=10)
+def test_a_second_search_finds_the_same(source: str) -> None:
+    """What a system remembers from one search does not change the next."""
+    note(source)
+    system, fresh = system_of(source), system_of(source)
+    for run in runs(system, 2):
+        for narrow in (False, True):
+            once, again = (Search(system, run, narrow, 2, NO_LIMIT) for _ in range(2))
+            first, second = once.explore(), again.explore()
+            assert first.states == second.states
+            assert [e.kind for e in first.ends] == [e.kind for e in second.ends]
+            assert found_by(once, first) == found_by(again, second)
+    for run in runs(fresh, 2)[::-1]:
+        for narrow in (True, False):
+            other, same = (Search(s, run, narrow, 2, NO_LIMIT) for s in (fresh, system))
+            assert other.explore().states == same.explore().states
+
+
+@given(source=sources())
+@settings(FEW, max_examples=10)
+def test_a_search_that_stops_early_says_so(source: str) -> None:
+    system = system_of(source)
+    for run in runs(system, 2):
+        full = Search(system, run, True, 2, NO_LIMIT)
+        states = full.explore().states
+        cut = Search(system, run, True, 2, states // 2).explore()
+        assert cut.complete == (states // 2 >= states)
+        assert cut.states <= states
