@@ -74,8 +74,8 @@ def test_simplifying_changes_no_end(source: str) -> None:
 @pytest.mark.parametrize("gone", [(), ("marks",), ("marks", "infos")], ids=len)
 @given(source=sources())
 @settings(FEW, max_examples=40)
-def test_slicing_changes_no_end(gone: tuple[str, ...], source: str) -> None:
-    """What is left out is unknown from then on, in the full program as in the slice."""
+def test_slicing_loses_no_end(gone: tuple[str, ...], source: str) -> None:
+    """What is left out is unknown from then on; with everything kept nothing is added either."""
     note(source)
     found = protocol(source)
     full = method(found)
@@ -84,9 +84,10 @@ def test_slicing_changes_no_end(gone: tuple[str, ...], source: str) -> None:
     assert len(slice_.code) <= len(full.code)
     for status, sides in STARTS:
         begin = start(found, status, set(sides) & tracked)
-        assert ends(machine(found, slice_, tracked), begin) == ends(
-            machine(found, full, tracked), begin
-        )
+        full_ends = ends(machine(found, full, tracked), begin)
+        small_ends = ends(machine(found, slice_, tracked), begin)
+        assert full_ends <= small_ends
+        assert gone or full_ends == small_ends
 
 
 @given(source=sources())
