@@ -1,4 +1,4 @@
-"""The examples of the rule pages, run: the bad one is flagged by its rule, the good one is clean."""
+"""The examples on the rule pages, run: the bad one is flagged, the good one is clean."""
 
 from __future__ import annotations
 
