@@ -16,11 +16,12 @@ _CONCURRENT = (b"threading", b"asyncio", b".submit(", b"poll")
 # together. The first ones say by themselves that something is a status, the others are common.
 FAILURE = (
     b"fail", b"lost", b"dead", b"gone", b"expired", b"timedout", b"timed_out", b"reject",
+    b"dropped",
 )  # fmt: skip
 WEAK_FAILURE = (b"abort", b"cancel", b"error", b"broken", b"bad")
 SUCCESS = (
     b"succe", b"done", b"ok", b"complete", b"good", b"sent", b"arriv", b"deliver", b"finish",
-    b"conclud",
+    b"conclud", b"passed", b"served", b"stored",
 )  # fmt: skip
 _USUAL_SUCCESS = (b"succe", b"done", b"complete", b"finish")
 _WHOLE = frozenset({b"lost", b"dead", b"gone", b"bad", b"done", b"ok", b"good", b"sent"})
@@ -160,7 +161,9 @@ def _is_constant(data: bytes, name: bytes, end: int) -> bool:
     if not name.isupper() or name.count(b"_") > _MOST_UNDERSCORES:
         return False
     # Its uses, not its definition: a file of settings is full of those.
-    return data[end : end + 1] in (b",", b")", b":", b"\n", b"\r", b"")
+    return data[end : end + 1] in (b",", b")", b":", b"\n", b"\r", b"") or (
+        data[end : end + 4] == b" if "
+    )
 
 
 def _string_form(data: bytes, start: int, end: int) -> int:

@@ -448,7 +448,9 @@ def frame_matches(frame: object, index: object, literal: object) -> bool | None:
 def length_matches(values: list[object]) -> bool | None:
     """Whether a message from this tree is as long as a test asks."""
     frame, offset, symbol, bound = values
-    if not isinstance(frame, Frame) or not isinstance(offset, int) or not isinstance(bound, int):
+    if not isinstance(frame, Frame) or frame.open:
+        return None
+    if not isinstance(offset, int) or not isinstance(bound, int):
         return None
     size = len(frame.parts) - offset
     return {"<": size < bound, "<=": size <= bound, ">": size > bound, ">=": size >= bound}.get(

@@ -6,12 +6,14 @@ guards a tracked access. Everything else becomes a jump, and what then does the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from kvlint.programs.ir import ANY, UNKNOWN, Abstract, Instr, Op, Program, Var
+from kvlint.programs.ir import ANY, UNKNOWN, Abstract, Const, Instr, Op, Program, Var
 from kvlint.programs.simplify import simplify
+from kvlint.protocol.domain import Member
 
-LOOKS = frozenset({Op.TEST, Op.LOAD, Op.SETDEFAULT})
+CHANGES = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT})
+TELLING = frozenset({"true", "equal", "nonempty", "in"})
 TABLE_OPS = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT, Op.ITER})
 
 
@@ -19,50 +21,74 @@ def tracked_tables(
     programs: Iterable[Program], status_table: str, room_tables: frozenset[str]
 ) -> frozenset[str]:
     """The status table and the side tables whose presence decides something."""
-    looked: set[str] = set()
+    decisive: set[str] = set()
     removed: set[str] = set()
     for program in programs:
-        copies = _copies(program)
-        used = {
-            a.name
-            for i in program.code
-            if i.op is Op.BRANCH
-            for a in i.args
-            if isinstance(a, Var)
-        }
         for instr in program.code:
-            if instr.op is Op.TEST or (instr.op in LOOKS and instr.alt >= 0):
-                looked.add(instr.name)
-            elif instr.op in LOOKS and _flows(copies, instr.dst, used):
-                looked.add(instr.name)
-            elif instr.op is Op.POP:
+            if instr.op is Op.POP:
                 removed.add(instr.name)
-                if instr.alt >= 0:
-                    looked.add(instr.name)
-    return frozenset(looked & removed & room_tables) | {status_table}
+            if instr.name in room_tables and instr.name not in decisive:
+                if any(_differ(program, fork, status_table) for fork in _forks(program, instr)):
+                    decisive.add(instr.name)
+    return frozenset(decisive & removed) | {status_table}
 
 
-def _copies(program: Program) -> dict[str, set[str]]:
-    """The locals that each local is copied to."""
-    found: dict[str, set[str]] = {}
-    for instr in program.code:
-        if instr.op is Op.SET and instr.dst is not None and isinstance(instr.args[0], Var):
-            found.setdefault(instr.args[0].name, set()).add(instr.dst)
-    return found
+def _forks(program: Program, look: Instr) -> Iterator[Instr]:
+    """The instructions whose way depends on whether a table has the room."""
+    if look.op is Op.TEST or (look.op in (Op.LOAD, Op.POP) and look.alt >= 0):
+        yield look
+    if look.op in (Op.LOAD, Op.SETDEFAULT) and look.dst is not None:
+        names = _copies(program, look.dst)
+        for instr in program.code:
+            if instr.op is Op.BRANCH and instr.cond in TELLING:
+                if any(isinstance(a, Var) and a.name in names for a in instr.args):
+                    yield instr
 
 
-def _flows(copies: dict[str, set[str]], name: str | None, used: set[str]) -> bool:
-    """Whether a local reaches a branch, directly or through copies."""
-    seen = {name}
-    todo = [name]
+def _copies(program: Program, name: str) -> set[str]:
+    """A local and those that it is copied to."""
+    names = {name}
+    changed = True
+    while changed:
+        changed = False
+        for instr in program.code:
+            if instr.op is Op.SET and instr.dst is not None and instr.dst not in names:
+                operand = instr.args[0]
+                if isinstance(operand, Var) and operand.name in names:
+                    names.add(instr.dst)
+                    changed = True
+    return names
+
+
+def _differ(program: Program, fork: Instr, table: str) -> bool:
+    """Whether the two ways of a fork can do different things to the room in this iteration."""
+    return _effects(program, fork.next, table) != _effects(program, fork.alt, table)
+
+
+def _effects(program: Program, start: int, status_table: str) -> frozenset[int]:
+    """The instructions with an effect on the room that can be reached in the same iteration."""
+    seen: set[int] = set()
+    todo = [start]
+    found: set[int] = set()
     while todo:
-        local = todo.pop()
-        if local in used:
-            return True
-        fresh = copies.get(local or "", set()) - seen
-        seen |= fresh
-        todo.extend(fresh)
-    return False
+        pc = todo.pop()
+        if pc in seen or pc < 0:
+            continue
+        seen.add(pc)
+        instr = program.code[pc]
+        if instr.op in (Op.PUT, Op.DEAD) or _picks_status(instr):
+            found.add(pc)
+        elif instr.op in CHANGES and instr.name == status_table:
+            found.add(pc)
+        if instr.op not in (Op.TAKE, Op.RECV):
+            todo.extend(instr.successors())
+    return frozenset(found)
+
+
+def _picks_status(instr: Instr) -> bool:
+    """Whether a status is chosen here that is stored, or returned, later."""
+    operand = instr.args[0] if instr.op is Op.SET else None
+    return isinstance(operand, Const) and isinstance(operand.value, Member)
 
 
 def relevant_locks(programs: Iterable[Program], tracked: frozenset[str]) -> frozenset[str]:

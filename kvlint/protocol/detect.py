@@ -151,9 +151,12 @@ def _named_literals(evidence: Counter[Constant]) -> list[tuple[str, int | str]]:
     for constant in sorted(
         (c for c in evidence if c.owner is None), key=lambda c: (str(c.value), c.name)
     ):
-        shown = constant.value if isinstance(constant.value, str) else constant.name
-        by_value.setdefault(constant.value, str(shown))
-    if not all(isinstance(v, str) for v in by_value):
+        name = str(constant.value)
+        if not isinstance(constant.value, str) and constant.name != name:
+            by_value[constant.value] = constant.name
+        else:
+            by_value.setdefault(constant.value, name)
+    if any(name == str(v) for v, name in by_value.items() if not isinstance(v, str)):
         return []  # bare numbers say nothing about a status
     return [(name, value) for value, name in by_value.items()]
 

@@ -11,10 +11,13 @@ from functools import lru_cache
 from kvlint.discover.project import ClassInfo
 
 FAILURE_WORDS = re.compile(
-    r"fail|abort|error|lost|dead|bad$|^bad|cancel|broken|gone|expired|timed_?out|reject", re.I
+    r"fail|abort|error|lost|dead|bad$|^bad|cancel|broken|gone|expired|timed_?out|reject|dropped",
+    re.I,
 )
 SUCCESS_WORDS = re.compile(
-    r"succe|done|^ok$|_ok$|complete|^good|_good$|^sent$|arriv|deliver|finish|conclud", re.I
+    r"succe|done|^ok$|_ok$|complete|^good|_good$|^sent$|arriv|deliver|finish|conclud"
+    r"|^passed$|^served$|^stored$",
+    re.I,
 )
 
 

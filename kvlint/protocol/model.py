@@ -41,12 +41,14 @@ NUMBER = "<number>"  # a message part made by str(): never equal to a tag
 class Frame:
     """A message that this tree sends: its literal parts by position.
 
-    A part is None where nothing is known of it and NUMBER where it is some value as text.
+    A part is None where nothing is known of it and NUMBER where it is some value as text. `open`
+    says that the message is built first and sent elsewhere, so that more parts may follow.
     """
 
     parts: tuple[object, ...]
-    call: ast.Call
+    call: ast.expr
     scope: Scope
+    open: bool = False
 
     def __str__(self) -> str:
         shown = ["..." if p in (None, NUMBER) else repr(p) for p in self.parts[:2]]

@@ -318,17 +318,40 @@ def _root(spawn: Spawn) -> ThreadRoot:
 
 
 def _frames(protocol: Protocol, values: Values) -> Iterator[Frame]:
-    """Messages that any class of the tree beside this manager's own kind may send to it."""
+    """Messages that are sent, or built to be sent, in the modules of the protocol."""
+    modules = {cls.module for cls in protocol.classes}
     for cls, fact in protocol.facts.items():
+        if cls.module not in modules:
+            continue
+        sent: set[ast.expr] = set()
         for name, call, scope in fact.calls:
-            if name not in SENDERS or not call.args:
-                continue
-            parts = call.args[0]
-            if isinstance(parts, (ast.List, ast.Tuple)) and parts.elts:
-                if cls in protocol.classes:
-                    yield Frame(
-                        tuple(_part(p, scope, values) for p in parts.elts), call, scope
-                    )
+            if name in SENDERS and call.args:
+                parts = call.args[0]
+                sent.add(parts)
+                if isinstance(parts, (ast.List, ast.Tuple)) and parts.elts:
+                    yield Frame(_parts(parts, scope, values), call, scope)
+        for scope in fact.scopes:
+            for built in _built(scope):
+                if built not in sent:
+                    frame = Frame(_parts(built, scope, values), built, scope, open=True)
+                    if isinstance(frame.parts[0], bytes) or frame.parts[0] == NUMBER:
+                        yield frame
+
+
+def _parts(node: ast.List | ast.Tuple, scope: Scope, values: Values) -> tuple[object, ...]:
+    return tuple(_part(p, scope, values) for p in node.elts)
+
+
+def _built(scope: Scope) -> Iterator[ast.List]:
+    """List displays that are returned or kept in a local: messages before they are sent."""
+    text = scope.cls.module.text_of(scope.function)
+    if ".encode(" not in text and 'b"' not in text:
+        return
+    for node in ast.walk(scope.function):
+        value = getattr(node, "value", None)
+        if isinstance(node, (ast.Return, ast.Assign)) and isinstance(value, ast.List):
+            if len(value.elts) >= 2:
+                yield value
 
 
 def _part(node: ast.expr, scope: Scope, values: Values) -> object:

@@ -27,12 +27,14 @@ def delivered(protocol: Protocol, siblings: Iterable[Protocol]) -> tuple[Frame, 
         for frame in _sent_by_strangers(protocol):
             frames.setdefault(frame.parts[:2], frame)
         return tuple(frames.values())
-    own = _functions(protocol)
+    own, own_names = _functions(protocol)
     for other in others:
-        theirs = _functions(other)
+        theirs, their_names = _functions(other)
         for frame in other.frames:
-            sender = frame.scope.chain[0]
-            if sender in theirs and (sender not in own or frame.scope.cls in other.holders):
+            builder, cls = frame.scope.chain[0], frame.scope.cls
+            by_them = builder in theirs or cls.name in their_names
+            by_us = builder in own or cls.name in own_names
+            if by_them and (not by_us or cls in other.holders):
                 frames.setdefault(frame.parts[:2], frame)
     return tuple(frames.values())
 
@@ -44,8 +46,8 @@ def _sent_by_strangers(protocol: Protocol) -> Iterator[Frame]:
             yield frame
 
 
-def _functions(protocol: Protocol) -> set[FunctionNode]:
-    """Functions that this role's threads and holders may run, by name."""
+def _functions(protocol: Protocol) -> tuple[set[FunctionNode], set[str]]:
+    """Functions that this role's threads and holders may run, and every name they call."""
     by_name: dict[str, list[FunctionNode]] = {}
     for cls in protocol.classes:
         for scope in protocol.facts[cls].scopes if cls in protocol.facts else ():
@@ -56,6 +58,7 @@ def _functions(protocol: Protocol) -> set[FunctionNode]:
     for holder in protocol.holders:
         todo.extend(_own_methods(holder))
     seen: set[FunctionNode] = set()
+    names: set[str] = set()
     called: dict[FunctionNode, set[str]] = {}
     for cls in protocol.classes:
         for name, _, scope in protocol.facts[cls].calls if cls in protocol.facts else ():
@@ -65,11 +68,12 @@ def _functions(protocol: Protocol) -> set[FunctionNode]:
         if function in seen:
             continue
         seen.add(function)
+        names |= called.get(function, set())
         for name in called.get(function, ()):
             found = protocol.method_owner(name)
             if found is not None:
                 todo.append(found[1])
-    return seen
+    return seen, names
 
 
 def _own_methods(holder: ClassInfo) -> Iterator[FunctionNode]:
@@ -128,9 +132,9 @@ def _frame_kind(system: System, frame: object) -> str:
     """What handling the message may do: harm a live room, help it along, or nothing."""
     domain = system.protocol.domain
     sides = system.tracked - {system.protocol.status_table}
-    helps = harms = False
+    moves = harms = adds = False
     for thread in system.threads:
-        folder = Folder(system.machine(thread.program, 1), narrow=False)
+        folder = system.folder(thread.program, 1, False)
         code = folder.machine.code
         for pc, instr in enumerate(code):
             if instr.op is not Op.RECV:
@@ -140,14 +144,16 @@ def _frame_kind(system: System, frame: object) -> str:
                     start = Shared(status, present, frames=frozenset({frame}))
                     for leap in folder.leaps(pc, folder.machine.initial(), start):
                         after = leap.shared
-                        harms = harms or code[leap.pc].op is Op.DEAD
-                        harms = harms or bool(present - after.sides)
-                        if after.status != status:
-                            bad = domain.is_failure(after.status) or after.status is None
-                            harms, helps = harms or bad, helps or not bad
-                        helps = helps or bool(after.sides - present)
-    if harms and not (helps and frame == STRANGER):
-        return "harmful"
-    return "helpful" if helps else ""
+                        harms = harms or (leap.death is not None and not leap.decisions)
+                        adds = adds or bool(after.sides - present)
+                        if after.status is not status:
+                            ended = after.status is None or domain.is_failure(after.status)
+                            harms, moves = harms or ended, moves or not ended
+                        elif status is not None:
+                            harms = harms or bool(present - after.sides)
+    if moves:
+        return "helpful"
+    return "harmful" if harms else "helpful" if adds else ""
+
 
 

@@ -7,6 +7,7 @@ clear), which messages may arrive, and which single disturbance a run allows.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from kvlint.search.driver import Habits
 
 POLL_WORDS = ("poll", "check", "peek", "state", "status", "lookup", "result", "read")
+CLOSE_WORDS = re.compile(
+    r"clear|close|drop|forget|retire|release|remove|clean|free|delete|discard|evict|reset|failure"
+)
 EFFECTS = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT, Op.PUT})
 
 
@@ -310,7 +314,7 @@ def _operation_kind(system: System, cls: ClassInfo, name: str, program: Program)
         return "feed"
     if removes and not stores:
         looks = any(i.op is Op.LOAD and i.name == table for i in program.code)
-        return "step" if looks else "close"
+        return "step" if looks and not CLOSE_WORDS.search(name) else "close"
     if creates:
         return "open"
     touches = any(i.op in EFFECTS and i.name in system.tracked for i in program.code)
