@@ -41,7 +41,8 @@ class Event:
 class Leap:
     """A run from one switch point to the next.
 
-    `wide` says that a switch at its end needs no bad luck. `events` are the shared accesses and
+    `wide` says that a switch at its end needs no bad luck, `waiting` that the thread is then in
+    one of the waits or transfers that follow the last access. `events` are the shared accesses and
     waits on the way, `decisions` the unknown choices that were made: (instruction, successor).
     """
 
@@ -52,6 +53,7 @@ class Leap:
     events: tuple[Event, ...]
     decisions: tuple[Decision, ...]
     death: Instr | None = None
+    waiting: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,19 +98,26 @@ class Folder:
         self._reads_frames = Op.RECV in ops
         self._reads_fields = bool(ops & FIELDS)
         self._reads_queue = bool(ops & {Op.TAKE, Op.PUT})
-        self._hops: dict[tuple[int, Env, bool], tuple[Hop, ...]] = {}
-        self._leaps: dict[tuple[int, Env, Shared, bool | None], list[Leap]] = {}
+        self._hops: dict[tuple[int, Env], tuple[Hop, ...]] = {}
+        self._leaps: dict[tuple[int, Env, Shared, bool | None, bool], list[Leap]] = {}
 
-    def leaps(self, pc: int, env: Env, shared: Shared, feed: bool | None = None) -> list[Leap]:
+    def leaps(
+        self,
+        pc: int,
+        env: Env,
+        shared: Shared,
+        feed: bool | None = None,
+        waiting: bool = False,
+    ) -> list[Leap]:
         """Every way from here to the next switch point; empty if blocked or over.
 
         The events of a leap show the shared state without the parts that the program never looks
         at.
         """
-        key = (pc, env, self.seen_of(shared), feed)
+        key = (pc, env, self.seen_of(shared), feed, waiting)
         found = self._leaps.get(key)
         if found is None:
-            found = self._leaps[key] = self._fold(pc, env, key[2], feed)
+            found = self._leaps[key] = self._fold(pc, env, key[2], feed, waiting)
         if key[2] == shared:
             return found
         return [
@@ -120,6 +129,7 @@ class Folder:
                 leap.events,
                 leap.decisions,
                 leap.death,
+                leap.waiting,
             )
             for leap in found
         ]
@@ -148,15 +158,14 @@ class Folder:
 
     # -- local ways ------------------------------------------------------------------
 
-    def hops(self, pc: int, env: Env, through: bool) -> tuple[Hop, ...]:
-        """The local ways on from a place; `through` waits if that is asked for."""
-        key = (pc, env, through)
-        found = self._hops.get(key)
+    def hops(self, pc: int, env: Env) -> tuple[Hop, ...]:
+        """The local ways on from a place, waits included, to the next access or end."""
+        found = self._hops.get((pc, env))
         if found is None:
-            found = self._hops[key] = tuple(self._walk(pc, env, through))
+            found = self._hops[pc, env] = tuple(self._walk(pc, env))
         return found
 
-    def _walk(self, pc: int, env: Env, through: bool) -> list[Hop]:
+    def _walk(self, pc: int, env: Env) -> list[Hop]:
         code = self.machine.code
         todo = [Hop(pc, env, False, (), ())]
         seen = {(pc, env, False)}
@@ -165,7 +174,7 @@ class Folder:
             ahead: list[Hop] = []
             for hop in todo:
                 instr = code[hop.pc]
-                if instr.op in STOPS or (instr.op is Op.WINDOW and not through):
+                if instr.op in STOPS:
                     ends.append(hop)
                     continue
                 steps = self.machine.steps(hop.pc, hop.env, _ANYWHERE)
@@ -187,14 +196,16 @@ class Folder:
 
     # -- leaps -----------------------------------------------------------------------
 
-    def _fold(self, pc: int, env: Env, shared: Shared, feed: bool | None) -> list[Leap]:
+    def _fold(
+        self, pc: int, env: Env, shared: Shared, feed: bool | None, waiting: bool
+    ) -> list[Leap]:
         start = _Run(pc, env, shared, False, False, (), ())
-        done: dict[tuple[int, Env, Shared], Leap] = {}
-        seen: set[tuple[int, Env, Shared, bool, bool]] = set()
-        if self.machine.code[pc].op in STOPS:
-            todo = [start]
+        done: _Done = {}
+        seen: _Seen = set()
+        if waiting or self.machine.code[pc].op not in STOPS:
+            todo = self._onward(start, pc, env, shared, done, seen, waiting)
         else:
-            todo = self._onward(start, pc, env, shared, done, seen)
+            todo = [start]
         first = True
         while todo and len(seen) < MAX_FOLD:
             ahead: list[_Run] = []
@@ -206,18 +217,13 @@ class Folder:
         return list(done.values())
 
     def _execute(
-        self,
-        run: _Run,
-        feed: bool | None,
-        done: dict[tuple[int, Env, Shared], Leap],
-        seen: set[tuple[int, Env, Shared, bool, bool]],
-        first: bool,
+        self, run: _Run, feed: bool | None, done: _Done, seen: _Seen, first: bool
     ) -> list[_Run]:
         """One access, then every local way on from it."""
         instr = self.machine.code[run.pc]
         steps = self.machine.steps(run.pc, run.env, run.shared, feed)
         if not steps and not first:
-            self._stop(run, run.pc, run.env, run.shared, True, done)  # somebody holds the lock
+            self._stop(run, run.pc, run.env, True, done)  # somebody holds the lock
         touches = instr.op in VISIBLE
         ahead: list[_Run] = []
         for step in steps:
@@ -231,7 +237,7 @@ class Folder:
                 (*run.events, event) if touches else run.events,
                 run.decisions,
             )
-            ahead += self._onward(after, step.pc, step.env, step.shared, done, seen)
+            ahead += self._onward(after, step.pc, step.env, step.shared, done, seen, False)
         return ahead
 
     def _onward(
@@ -240,41 +246,53 @@ class Folder:
         pc: int,
         env: Env,
         shared: Shared,
-        done: dict[tuple[int, Env, Shared], Leap],
-        seen: set[tuple[int, Env, Shared, bool, bool]],
+        done: _Done,
+        seen: _Seen,
+        waiting: bool,
     ) -> list[_Run]:
+        """Every local way on; only those through a wait if the thread is known to be in one."""
+        hops = self.hops(pc, env)
+        pauses = not self.narrow and run.touched
+        if pauses and any(hop.waited for hop in hops):
+            self._stop(run, pc, env, True, done, waiting=True)
         ahead: list[_Run] = []
-        through = self.narrow or not run.touched
-        for hop in self.hops(pc, env, through):
-            waited = run.waited or hop.waited
-            events = run.events
-            if hop.shown:
-                events = (*events, *(Event(i, shared, shared, to) for i, to in hop.shown))
-            decisions = (*run.decisions, *hop.decisions) if hop.decisions else run.decisions
-            after = _Run(hop.pc, hop.env, shared, run.touched, waited, events, decisions)
+        for hop in hops:
+            if hop.waited if pauses else (waiting and not hop.waited):
+                continue
+            after = self._hopped(run, hop, shared)
             op = self.machine.code[hop.pc].op
-            if op in ENDS or op in BLOCKS or op is Op.WINDOW:
-                self._stop(after, hop.pc, hop.env, shared, True, done)
+            if op in ENDS or op in BLOCKS:
+                self._stop(after, hop.pc, hop.env, True, done)
             elif self.narrow and run.touched and op in VISIBLE:
-                self._stop(after, hop.pc, hop.env, shared, waited, done)
+                self._stop(after, hop.pc, hop.env, after.waited, done)
             else:
-                key = (hop.pc, hop.env, shared, run.touched, waited)
+                key = (hop.pc, hop.env, shared, run.touched, after.waited)
                 if key not in seen:
                     seen.add(key)
                     ahead.append(after)
         return ahead
 
+    @staticmethod
+    def _hopped(run: _Run, hop: Hop, shared: Shared) -> _Run:
+        events, decisions = run.events, run.decisions
+        if hop.shown:
+            events = (*events, *(Event(i, shared, shared, to) for i, to in hop.shown))
+        if hop.decisions:
+            decisions = (*decisions, *hop.decisions)
+        waited = run.waited or hop.waited
+        return _Run(hop.pc, hop.env, shared, run.touched, waited, events, decisions)
+
     def _stop(
-        self,
-        run: _Run,
-        pc: int,
-        env: Env,
-        shared: Shared,
-        wide: bool,
-        done: dict[tuple[int, Env, Shared], Leap],
+        self, run: _Run, pc: int, env: Env, wide: bool, done: _Done, waiting: bool = False
     ) -> None:
-        key = (pc, env, shared)
+        key = (pc, env, run.shared, waiting)
         if key not in done:
             instr = self.machine.code[pc]
             death = instr if instr.op is Op.DEAD else None
-            done[key] = Leap(pc, env, shared, wide, run.events, run.decisions, death)
+            done[key] = Leap(
+                pc, env, run.shared, wide, run.events, run.decisions, death, waiting
+            )
+
+
+_Done = dict[tuple[int, Env, Shared, bool], Leap]
+_Seen = set[tuple[int, Env, Shared, bool, bool]]

@@ -43,6 +43,7 @@ class Place:
     last: bool | None = None
     wide: bool = True
     fed: bool = False
+    waiting: bool = False
 
 
 @dataclass(frozen=True)
@@ -303,7 +304,7 @@ class Search:
             return
         if thread < len(self.threads) and not self._enabled(thread, place, opened):
             return
-        for leap in folder.leaps(place.pc, place.env, shared, place.last):
+        for leap in folder.leaps(place.pc, place.env, shared, place.last, place.waiting):
             if self._as_planned(thread, place, leap, shared, folder):
                 yield self._advance(thread, place, leap, folder), leap
 
@@ -330,12 +331,13 @@ class Search:
                 e.instr.op is Op.WINDOW for e in leap.events
             ):
                 turns += 1
-            return Place(leap.pc, leap.env, turns=turns, wide=leap.wide)
+            return Place(leap.pc, leap.env, turns=turns, wide=leap.wide, waiting=leap.waiting)
         if op in ENDS:  # an exception goes to the caller, who is done with the call as well
             return Place(IDLE, (), None, place.phase, place.turns)
         fed = place.fed or any(e.instr.op is Op.PUT for e in leap.events)
         return Place(
-            leap.pc, leap.env, place.operation, place.phase, place.turns, place.last, leap.wide, fed
+            leap.pc, leap.env, place.operation, place.phase, place.turns, place.last, leap.wide, fed,
+            leap.waiting,
         )
 
     def _schedule(self, place: Place, shared: Shared) -> Iterator[tuple[Place, Leap]]:

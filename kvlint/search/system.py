@@ -243,7 +243,27 @@ def _closed_fields(protocol: Protocol, entries: set[str]) -> frozenset[str]:
                     outer = scope.chain[0].name
                     if outer not in entries and not outer.startswith("_"):
                         open_fields.add(name)
-    return protocol.fields - open_fields
+    return protocol.fields - open_fields - _opaque_fields(protocol)
+
+
+def _opaque_fields(protocol: Protocol) -> set[str]:
+    """Fields that hold None until they hold something unknown: time stamps, handles.
+
+    A field that only ever holds None stays known: nothing will be there.
+    """
+    kinds: dict[str, set[str]] = {}
+    for holder in protocol.holders:
+        for cls in holder.mro:
+            fact = protocol.facts.get(cls)
+            for name, assigned in fact.attributes.items() if fact is not None else ():
+                kinds.setdefault(name, set()).update(_kind_of(value) for value, _ in assigned)
+    return {name for name, of in kinds.items() if "unknown" in of and "latch" not in of}
+
+
+def _kind_of(value: ast.expr) -> str:
+    if isinstance(value, ast.Constant):
+        return "none" if value.value is None else "latch"
+    return "latch" if isinstance(value, ast.Attribute) else "unknown"
 
 
 def _touches(program: Program, system: System) -> bool:
