@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from kvlint.programs.builder import CATCH_ALL
 from kvlint.programs.calls import Calls
 from kvlint.programs.context import (
     Context,
@@ -240,15 +241,42 @@ class Statements(Calls):
         done = Label()
         for case in node.cases:
             yes, no = Label(), Label()
-            if isinstance(case.pattern, ast.MatchValue):
-                self._equal(subject, self.value(case.pattern.value, ctx), yes, no, ctx, node)
-            else:
-                self.branch("unknown", (), yes, no, ctx, node)
+            self._pattern(case.pattern, subject, yes, no, ctx, node)
             self.place(yes)
+            if case.guard is not None:
+                fits = Label()
+                self.condition(case.guard, fits, no, ctx)
+                self.place(fits)
             self.lower_block(case.body, ctx)
             self.jump(done, ctx, node)
             self.place(no)
         self.place(done)
+
+    def _pattern(
+        self,
+        pattern: ast.pattern,
+        subject: Value,
+        yes: Label,
+        no: Label,
+        ctx: Context,
+        node: ast.AST,
+    ) -> None:
+        if isinstance(pattern, ast.MatchValue):
+            self._equal(subject, self.value(pattern.value, ctx), yes, no, ctx, node)
+        elif isinstance(pattern, ast.MatchSingleton):
+            self._equal(subject, Const(pattern.value), yes, no, ctx, node)
+        elif isinstance(pattern, ast.MatchOr):
+            for part in pattern.patterns:
+                ahead = Label()
+                self._pattern(part, subject, yes, ahead, ctx, node)
+                self.place(ahead)
+            self.jump(no, ctx, node)
+        elif isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
+            if pattern.name is not None:
+                self.bind(pattern.name, subject, ctx, node)
+            self.jump(yes, ctx, node)
+        else:
+            self.branch("unknown", (), yes, no, ctx, node)
 
     def _do_Break(self, node: ast.Break, ctx: Context) -> None:
         self.leave_loop(False, ctx, node)
@@ -285,6 +313,8 @@ class Statements(Calls):
         handling = any(isinstance(r, InHandler) for r in self.unwind)
         note = "raise in a handler" if handling else "raise"
         if node.exc is None:
+            if self.reraised() in CATCH_ALL:
+                self.may_raise(ctx, node)  # what was caught may be anything: any outer handler
             self.raise_error(self.reraised(), ctx, node, note)
             return
         if isinstance(node.exc, ast.Call):

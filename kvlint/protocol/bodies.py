@@ -23,6 +23,8 @@ _KEPT = frozenset(
         ast.Subscript,
         ast.Compare,
         ast.If,
+        ast.For,
+        ast.AsyncFor,
         ast.FunctionDef,
         ast.AsyncFunctionDef,
     }
@@ -102,9 +104,29 @@ class Body:
         if isinstance(node, ast.Assign):
             for name in {t.id for t in node.targets if isinstance(t, ast.Name)}:
                 found.setdefault(name, []).append(node.value)
+            for target in node.targets:
+                for name, value in _paired(target, node.value):
+                    found.setdefault(name, []).append(value)
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
+            for name, value in _paired(ast.Tuple([node.target], ast.Store()), node.iter):
+                found.setdefault(name, []).append(value)
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node not in self._hidden:
             if isinstance(node.target, ast.Name) and node.value is not None:
                 found.setdefault(node.target.id, []).append(node.value)
+
+
+def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """(name, expression) for the names in a tuple target; the whole value where it is no tuple."""
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        return
+    parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+    same = len(parts) == len(target.elts)
+    for i, element in enumerate(target.elts):
+        part = parts[i] if same else value
+        if isinstance(element, ast.Name):
+            yield element.id, part
+        else:
+            yield from _paired(element, part)
 
 
 def body_of(function: FunctionNode) -> Body:

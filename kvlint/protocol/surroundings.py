@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -99,20 +100,32 @@ def _uses_manager(protocol: Protocol, cls: ClassInfo) -> bool:
     for assigned in fact.attributes.values():
         for value, scope in assigned:
             if isinstance(value, ast.Name) and scope.function.name == "__init__":
-                if value.id in parameters(scope.function) and _is_handed(protocol, value.id, scope):
+                if _is_handed(protocol, value, scope):
                     return True
     return False
 
 
-def _is_handed(protocol: Protocol, name: str, scope: Scope) -> bool:
-    """Whether the parameter holds the manager: by its annotation, or by how it is named."""
+def _is_handed(protocol: Protocol, value: ast.Name, scope: Scope) -> bool:
+    """Whether a constructor's parameter holds the manager: by its annotation, or by its use."""
+    if value.id not in parameters(scope.function):
+        return False
     for arg in (*scope.function.args.args, *scope.function.args.kwonlyargs):
-        if arg.arg == name:
-            annotated = arg.annotation and terminal_name(arg.annotation)
-            if annotated:
-                return any(annotated == c.name for c in protocol.family)
-            return True
-    return False
+        if arg.arg == value.id and arg.annotation is not None:
+            annotated = terminal_name(arg.annotation)
+            return any(annotated == c.name for c in protocol.family)
+    text = scope.cls.module.text_of(scope.cls.node)
+    kept = [
+        name
+        for name, assigned in protocol.facts[scope.cls].attributes.items()
+        if any(isinstance(v, ast.Name) and v.id == value.id for v, _ in assigned)
+    ]
+    members = {name for c in protocol.family for name in c.methods} | {protocol.status_table}
+    used = {
+        member
+        for name in (*(f"self.{k}" for k in kept), value.id)
+        for member in re.findall(rf"\b{re.escape(name)}\.(\w+)", text)
+    }
+    return bool(used & members)
 
 
 def _writers(protocol: Protocol) -> set[str]:
@@ -261,9 +274,8 @@ def _objects(protocol: Protocol) -> dict[str, ClassInfo]:
             ) else ():
                 for value, scope in assigned:
                     if isinstance(value, ast.Name) and scope.function.name == "__init__":
-                        if value.id in parameters(scope.function):
-                            if _is_handed(protocol, value.id, scope):
-                                found.setdefault(name, protocol.manager)
+                        if _is_handed(protocol, value, scope):
+                            found.setdefault(name, protocol.manager)
     for cls in protocol.family:
         for name in protocol.facts[cls].attributes if cls in protocol.facts else ():
             made = protocol.attribute_class(cls, name)

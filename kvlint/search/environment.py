@@ -91,7 +91,13 @@ def runs(system: System, chunks: int) -> list[Run]:
     base = frozenset(helpful)
     found = [Run("no disturbance", base, callers=finishers, chunks=chunks)]
     found += [
-        Run(f"message {frame}", base | {frame}, callers=finishers, chunks=chunks)
+        Run(
+            f"message {frame}",
+            base | {frame},
+            callers=finishers,
+            chunks=chunks,
+            harm=frozenset({frame}),
+        )
         for frame in harmful
     ]
     found += [

@@ -91,6 +91,7 @@ class Run:
     callers: tuple[Operation, ...] = ()
     tickers: tuple[Thread, ...] = ()
     chunks: int = 2
+    harm: frozenset[object] = frozenset()
 
 
 class Search:
@@ -199,8 +200,10 @@ class Search:
                 continue
             self._expanded.add(state)
             moved = False
+            may_stop = self._may_stop_sending(state)
             for after, thread, leap, cost in self.successors(state, spent < self.bound):
-                moved = moved or after[0] != state[0] or after[PLACES:] != state[PLACES:]
+                if after[0] != state[0] or after[PLACES:] != state[PLACES:]:
+                    moved = moved or not (may_stop and self._sends(state, after))
                 self._watch(state, after, thread, leap, outcome)
                 if leap.death is not None and thread < len(self.threads):
                     continue  # a bad end; what comes after it adds nothing
@@ -407,6 +410,22 @@ class Search:
         if key not in self._noted:
             self._noted.add(key)
             outcome.ends.append(finish)
+
+    def _may_stop_sending(self, state: State) -> bool:
+        """Whether the scheduler may leave it at the chunks it has sent: the room was disturbed."""
+        phase = self.places[state[PLACES + self.driver_index]].phase
+        assert phase is not None
+        if phase.stage != "live":
+            return False
+        if phase.aborted or self.places[state[PLACES + self.caller_index]].turns:
+            return True
+        return bool(self.run.harm - self.shareds[state[0]].frames)
+
+    def _sends(self, state: State, after: State) -> bool:
+        """Whether a step is the scheduler's sending of one more chunk."""
+        at = PLACES + self.driver_index
+        before, now = self.places[state[at]].phase, self.places[after[at]].phase
+        return before is not None and now is not None and now.fed > before.fed
 
     def _removed(self, thread: int, phase: Phase | None) -> bool:
         """Whether a room that is absent now was there before and nobody is opening it again."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kvlint.search.driver import Habits
 
 POLL_WORDS = ("poll", "check", "peek", "state", "status", "lookup", "result", "read")
+ABORT_WORDS = re.compile(r"^(abort|cancel|fail|kill)")
 CLOSE_WORDS = re.compile(
     r"clear|close|drop|forget|retire|release|remove|clean|free|delete|discard|evict|reset|failure"
 )
@@ -203,7 +204,8 @@ def _lowered_entries(
                     continue
                 if not holder and (name in targets or name in protocol.updaters):
                     continue
-                if not holder and name in inside and not name.startswith(POLL_WORDS):
+                known = name.startswith(POLL_WORDS) or ABORT_WORDS.search(name)
+                if not holder and name in inside and not known:
                     continue
                 if not protocol.relevance.matters(owner.methods[name], owner):
                     continue
@@ -263,7 +265,10 @@ def _opaque_fields(protocol: Protocol) -> set[str]:
 def _kind_of(value: ast.expr) -> str:
     if isinstance(value, ast.Constant):
         return "none" if value.value is None else "latch"
-    return "latch" if isinstance(value, ast.Attribute) else "unknown"
+    if isinstance(value, (ast.Attribute, ast.Name)):
+        return "latch"
+    asked = isinstance(value, ast.Call) and (call_name(value) or "").startswith(POLL_WORDS)
+    return "latch" if asked else "unknown"
 
 
 def _touches(program: Program, system: System) -> bool:
