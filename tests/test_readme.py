@@ -1,14 +1,16 @@
-"""The README says what is so. `python -m tests.test_readme` renews its table of rules."""
+"""The README says what is so. `python -m tests.test_readme` renews its table and its example."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from kvlint.config import Settings
 from kvlint.findings import Finding, Gap, Related, Report, Searched, Span, Step, TransitionTable
 from kvlint.report.json import render
 
@@ -19,11 +21,20 @@ from .running import run
 README = ROOT / "README.md"
 START = "<!-- rules: written by `python -m tests.test_readme` -->\n"
 END = "<!-- end of rules -->"
+EXAMPLE_START = "<!-- example: written by `python -m tests.test_readme` -->\n"
+EXAMPLE_END = "<!-- end of example -->"
+EXAMPLE = ROOT / "fixtures" / "kv103_bad_max_over_aborted_sender.py"
+FOR_THE_TESTS = re.compile(r"  # (?:expect|may): .*")
 BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 
 
 def test_the_rule_table_is_current() -> None:
     assert _renewed(_text()) == _text(), "run python -m tests.test_readme"
+
+
+def test_the_example_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert _with_example(_text()) == _text(), "run python -m tests.test_readme"
 
 
 def test_every_rule_is_in_the_changelog_or_a_range_of_it() -> None:
@@ -60,6 +71,20 @@ def test_every_json_key_is_named() -> None:
     whole = Report([finding], [table], [Searched("", (), 0, 0, False)], [Gap("", 1, "")])
     printed = re.findall(r'"([a-z_]+)":', render(whole, whole.findings))
     assert [key for key in printed if f'"{key}"' not in _text()] == []
+
+
+def test_links_lead_somewhere() -> None:
+    for target, heading in re.findall(r"\]\((?!https:)([^)#]+)#?([^)]*)\)", _text()):
+        page = (ROOT / target).read_text(encoding="utf-8")
+        assert f"## {heading}".strip("# ").lower() in page.lower()
+
+
+def test_the_defaults_of_the_search_are_current() -> None:
+    settings = Settings()
+    assert f"| `--preemptions` | {settings.preemptions} |" in _text()
+    assert f"| `--max-states` | {settings.max_states} |" in _text()
+    assert settings.max_seconds is None
+    assert "| `--max-seconds` | no limit |" in _text()
 
 
 def test_ci_runs_the_test_command() -> None:
@@ -103,6 +128,29 @@ def _renewed(text: str) -> str:
     return before + START + _rule_table() + END + after
 
 
+def _with_example(text: str) -> str:
+    before, rest = text.split(EXAMPLE_START)
+    _, after = rest.split(EXAMPLE_END)
+    return before + EXAMPLE_START + _example() + EXAMPLE_END + after
+
+
+def _example() -> str:
+    """What kvlint prints for the fixture, under a short name and without the tests' comments."""
+    argv = "check pages.py --select KV103 --output-format full --color never --isolated".split()
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        source = FOR_THE_TESTS.sub("", EXAMPLE.read_text(encoding="utf-8"))
+        (Path(folder) / "pages.py").write_text(source, encoding="utf-8")
+        os.chdir(folder)
+        try:
+            code, shown, _ = run(argv)
+        finally:
+            os.chdir(here)
+    assert code == 1
+    lines = "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
+    return f"```\n$ kvlint check pages.py --select KV103\n{lines}```\n"
+
+
 def _rule_table() -> str:
     from kvlint.catalog import rules
 
@@ -111,4 +159,4 @@ def _rule_table() -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(_renewed(_text()), encoding="utf-8")
+    README.write_text(_with_example(_renewed(_text())), encoding="utf-8")
