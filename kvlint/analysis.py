@@ -35,9 +35,7 @@ def analyse(project: Project, settings: Settings) -> Report:
     bounds = Bounds.of(settings)
     searches: dict[object, Evidence] = {}
     shared: dict[tuple[str, str], object] = {}
-    views = [
-        _view(protocol, protocols, report, bounds, searches, shared) for protocol in protocols
-    ]
+    views = [_view(protocol, protocols, report, bounds, searches, shared) for protocol in protocols]
     for rule in _rules():
         rule_id, name = _identity(rule)
         for view in views:

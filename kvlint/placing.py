@@ -135,8 +135,14 @@ def _fingerprint(rule: str, where: Where) -> str:
     """What stays when lines move or locals are renamed: rule, place in the code, shape."""
     module = os.path.basename(os.path.dirname(where.module.display))
     shape = _shape(where.node)
-    parts = (rule, module, os.path.basename(where.module.display), where.class_name,
-             where.function, shape)
+    parts = (
+        rule,
+        module,
+        os.path.basename(where.module.display),
+        where.class_name,
+        where.function,
+        shape,
+    )
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TypeVar
 
 from kvlint.programs.ir import Instr, Op, Program, Where
+from kvlint.programs.machine import Shared
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Protocol
-from kvlint.programs.machine import Shared
 from kvlint.search.driver import endings
 from kvlint.search.environment import sort_frames
 from kvlint.search.evidence import Evidence, Moment, Witness, outer_site
@@ -132,9 +132,12 @@ class View:
         for cls in self.protocol.classes:
             for name, function in cls.methods.items():
                 body = [s for s in function.body if not isinstance(s, ast.Expr)]
-                if len(body) == 1 and isinstance(body[0], ast.Return):
-                    if any(getattr(n, "attr", "") == self.table for n in ast.walk(body[0])):
-                        found.add(name)
+                if (
+                    len(body) == 1
+                    and isinstance(body[0], ast.Return)
+                    and any(getattr(n, "attr", "") == self.table for n in ast.walk(body[0]))
+                ):
+                    found.add(name)
         return frozenset(found)
 
     def escapes(self, program: Program, pc: int) -> bool:
@@ -159,9 +162,11 @@ class View:
             for pc, other in enumerate(program.code):
                 if other.where.node is instr.where.node and other.op is instr.op:
                     for step in range(pc, min(pc + 4, len(program.code))):
-                        if program.code[step].op in (Op.BRANCH, Op.TEST):
-                            if program.code[step].where.function == instr.where.function:
-                                return program.code[step].where
+                        if (
+                            program.code[step].op in (Op.BRANCH, Op.TEST)
+                            and program.code[step].where.function == instr.where.function
+                        ):
+                            return program.code[step].where
         return instr.where
 
     def branch_without(self, test: Where) -> Where | None:
@@ -178,9 +183,10 @@ class View:
             if not isinstance(node, ast.If) or not node.orelse:
                 continue
             asked = isinstance(node.test, ast.Name) and node.test.id == stored
-            if _covers(node.test, test.line) or (asked and node.lineno > test.line):
-                if found is None or node.lineno < found.lineno:
-                    found = node
+            if (_covers(node.test, test.line) or (asked and node.lineno > test.line)) and (
+                found is None or node.lineno < found.lineno
+            ):
+                found = node
         if found is None or isinstance(found.orelse[0], ast.If):
             return None
         return Where(test.module, found.orelse[0], test.class_name, test.function)
@@ -199,9 +205,13 @@ def revivals(witness: Witness, failure: frozenset[str]) -> Iterator[Moment]:
     """Moments that turn Failed into something else."""
     for moment in witness.moments:
         before, after = moment.event.before.status, moment.event.after.status
-        if before is not None and before.name in failure:
-            if after is not None and after.name not in failure:
-                yield moment
+        if (
+            before is not None
+            and before.name in failure
+            and after is not None
+            and after.name not in failure
+        ):
+            yield moment
 
 
 def cause_of(witness: Witness, failure: frozenset[str]) -> tuple[object, ...]:
@@ -214,4 +224,4 @@ def cause_of(witness: Witness, failure: frozenset[str]) -> tuple[object, ...]:
     return (witness.kind, witness.run)
 
 
-__all__ = ["Hit", "LOOPS", "Operation", "View", "cause_of", "revivals", "verdict_of"]
+__all__ = ["LOOPS", "Hit", "Operation", "View", "cause_of", "revivals", "verdict_of"]

@@ -1,4 +1,4 @@
-"""Lower calls: container operations, queues, locks, messages; inline what matters, drop the rest."""
+"""Lower calls: container operations, queues, locks, messages; inline what matters, drop others."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 
 from kvlint.programs.context import Context, InCall, Label
 from kvlint.programs.expressions import Expressions, solid
+from kvlint.programs.ir import ANY, EMPTY, PRESENT, Const, Op, Var
 from kvlint.programs.names import (
     BLOCKING,
     HARMLESS,
@@ -16,7 +17,6 @@ from kvlint.programs.names import (
     is_foreign,
     is_queue_call,
 )
-from kvlint.programs.ir import ANY, EMPTY, PRESENT, Const, Op, Var
 from kvlint.programs.refs import (
     ClassRef,
     FrameItem,
@@ -68,7 +68,7 @@ class Calls(Expressions):
             return self._by_name(node, name, ctx)
         if target is None and name in QUIET_NAMES:
             values = [self.value(a, ctx) for a in node.args]
-            for value, arg in zip(values, node.args):
+            for value, arg in zip(values, node.args, strict=False):
                 if name in ("next", "iter", "sum", "any", "all", "enumerate", "sorted", "map"):
                     self.iterate(value, ctx, arg)
             return ANY
@@ -125,7 +125,9 @@ class Calls(Expressions):
         if isinstance(base, (FrameRef, FrameItem)):
             self._arguments(node, ctx)
             return base if name in ("decode", "encode") else ANY
-        if isinstance(base, QueueRef) or (is_queue_call(node, name) and self._local(func.value, ctx)):
+        if isinstance(base, QueueRef) or (
+            is_queue_call(node, name) and self._local(func.value, ctx)
+        ):
             queued = self._queue_method(base, name, node, ctx)
             if queued is not None:
                 return queued
@@ -155,9 +157,12 @@ class Calls(Expressions):
         Not for `self.engine.write()`: what an object keeps in an attribute of its own is either
         known from where it was assigned, or foreign.
         """
-        if isinstance(receiver, ast.Attribute) and isinstance(receiver.value, ast.Name):
-            if receiver.value.id == "self":
-                return None
+        if (
+            isinstance(receiver, ast.Attribute)
+            and isinstance(receiver.value, ast.Name)
+            and receiver.value.id == "self"
+        ):
+            return None
         if name in HARMLESS or name in ("abort", "poll", "send", "close", "put", "pop", "run"):
             return None
         found = self.protocol.method_owner(name)
@@ -184,9 +189,7 @@ class Calls(Expressions):
         dst = self.fresh(table.name)
         if name == "get":
             default = self.flat(args[0]) if args else Const(None)
-            self.emit(
-                Op.LOAD, ctx, node, dst=dst, name=table.name, args=(default,), note="get"
-            )
+            self.emit(Op.LOAD, ctx, node, dst=dst, name=table.name, args=(default,), note="get")
             return self.loaded(table, dst)
         if name in ("pop", "remove"):
             return self._pop(table, args, node, ctx, dst)
@@ -209,9 +212,7 @@ class Calls(Expressions):
     ) -> Value:
         """`table.pop(room)`: what comes out belongs to this thread alone."""
         if args:
-            self.emit(
-                Op.POP, ctx, node, dst=dst, name=table.name, args=(self.flat(args[0]),)
-            )
+            self.emit(Op.POP, ctx, node, dst=dst, name=table.name, args=(self.flat(args[0]),))
         else:
             pad = self.may_raise_error("KeyError", ctx, node, note="KeyError")
             instr = self.emit(Op.POP, ctx, node, dst=dst, name=table.name)
@@ -246,9 +247,7 @@ class Calls(Expressions):
             return ctx.lookup(name) is not None
         return "queue" in name.lower()
 
-    def _queue_method(
-        self, base: Value, name: str, node: ast.Call, ctx: Context
-    ) -> Value | None:
+    def _queue_method(self, base: Value, name: str, node: ast.Call, ctx: Context) -> Value | None:
         queue = base.name if isinstance(base, QueueRef) else ""
         if name in ("get", "get_nowait", "popleft"):
             dst = self.fresh("chunk")
@@ -273,9 +272,7 @@ class Calls(Expressions):
 
     # -- functions -------------------------------------------------------------------
 
-    def _apply(
-        self, target: FuncRef, node: ast.Call, ctx: Context, unbound: bool = False
-    ) -> Value:
+    def _apply(self, target: FuncRef, node: ast.Call, ctx: Context, unbound: bool = False) -> Value:
         if isinstance(target.node, ast.Lambda):
             return self.value(target.node.body, target.closure or ctx)
         args = [solid(self.value(a, ctx)) for a in node.args if not isinstance(a, ast.Starred)]
@@ -346,7 +343,7 @@ class Calls(Expressions):
         elif names and names[0] == "cls" and ref.owner is not None:
             inner.names["cls"] = ClassRef(ref.owner)
             names = names[1:]
-        given = dict(zip(names, args))
+        given = dict(zip(names, args, strict=False))
         given.update({k: v for k, v in kwargs.items() if k in names})
         defaults = _defaults(function)
         for name in names:
@@ -393,22 +390,17 @@ def _last_expressions(item: ast.expr) -> tuple[ast.expr, ...]:
     """The parts of a chunk that say whether it is the last one."""
     parts: list[ast.expr] = []
     if isinstance(item, ast.Call):
-        parts = [
-            k.value for k in item.keywords if k.arg and any(w in k.arg for w in LAST_WORDS)
-        ]
+        parts = [k.value for k in item.keywords if k.arg and any(w in k.arg for w in LAST_WORDS)]
     elif isinstance(item, ast.Tuple):
-        parts = [
-            e for e in item.elts if any(w in (terminal_name(e) or "") for w in LAST_WORDS)
-        ]
+        parts = [e for e in item.elts if any(w in (terminal_name(e) or "") for w in LAST_WORDS)]
     return tuple(parts)
 
 
 def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
     a = function.args
     positional = [p.arg for p in (*a.posonlyargs, *a.args)]
-    found = dict(zip(reversed(positional), reversed(a.defaults)))
-    for arg, default in zip(a.kwonlyargs, a.kw_defaults):
+    found = dict(zip(reversed(positional), reversed(a.defaults), strict=False))
+    for arg, default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
         if default is not None:
             found[arg.arg] = default
     return found
-

@@ -1,4 +1,4 @@
-"""Where lowering is: the function being inlined, its names, and what must be unwound to leave it."""
+"""Where lowering is: the function being inlined, its names, what to unwind on leaving it."""
 
 from __future__ import annotations
 

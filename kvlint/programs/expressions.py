@@ -117,9 +117,12 @@ class Expressions(Builder):
                 return self.static(node.args[0], module)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             inner = self.static(node.func.value, module)
-            if node.func.attr == "encode" and isinstance(inner, Const):
-                if isinstance(inner.value, str):
-                    return Const(inner.value.encode())
+            if (
+                node.func.attr == "encode"
+                and isinstance(inner, Const)
+                and isinstance(inner.value, str)
+            ):
+                return Const(inner.value.encode())
         if isinstance(node, ast.Name):
             return self.module_name(module, node.id)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -176,9 +179,7 @@ class Expressions(Builder):
             return MaybeNone(name)
         return ANY
 
-    def _object_attribute(
-        self, base: ObjRef, name: str, ctx: Context, node: ast.AST
-    ) -> Value:
+    def _object_attribute(self, base: ObjRef, name: str, ctx: Context, node: ast.AST) -> Value:
         protocol = self.protocol
         found = base.cls.find(name)
         if found is not None:

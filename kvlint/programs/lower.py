@@ -74,7 +74,7 @@ def lower_root(protocol: Protocol, root: ThreadRoot) -> Program | None:
     if not isinstance(target, FuncRef) or isinstance(target.node, ast.Lambda):
         return None
     names = [n for n in parameters(target.node) if n != "self" or target.self_ref is None]
-    args = dict(zip(names, (build.value(a, ctx) for a in root.args)))
+    args = dict(zip(names, (build.value(a, ctx) for a in root.args), strict=False))
     build.code.clear()
     args = {k: v for k, v in args.items() if not isinstance(v, Var)}
     program = build.program(target, args, "thread")
@@ -118,9 +118,7 @@ def _nested(function: FunctionNode) -> list[FunctionNode]:
 def _bind_closure(build: Lowering, function: FunctionNode, ctx: Context) -> None:
     for nested in _nested(function):
         name = f"{ctx.function}.{nested.name}"
-        ctx.names.setdefault(
-            nested.name, FuncRef(nested, ctx.module, ctx.cls, None, ctx, name)
-        )
+        ctx.names.setdefault(nested.name, FuncRef(nested, ctx.module, ctx.cls, None, ctx, name))
     for statement in function.body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target = statement.targets[0]

@@ -27,7 +27,7 @@ class Shared:
     `status` is None while the room is absent. `sides` names the side tables that have it,
     `fields` the per-request fields of its holder, `locks` (name, owner, depth), `queue` the chunks
     put and not taken (True for the last; with its name in front for a queue that the scheduler does
-    not feed), `frames` the messages still to come.
+    not feed), `frames` the messages still to come, `failed` whether the room has ever failed.
     """
 
     status: Member | None = None
@@ -36,6 +36,7 @@ class Shared:
     locks: tuple[tuple[str, int, int], ...] = ()
     queue: tuple[Queued, ...] = ()
     frames: frozenset[object] = frozenset()
+    failed: bool = False
 
     def having(
         self,
@@ -46,6 +47,7 @@ class Shared:
         locks: tuple[tuple[str, int, int], ...] | None = None,
         queue: tuple[Queued, ...] | None = None,
         frames: frozenset[object] | None = None,
+        failed: bool | None = None,
     ) -> Shared:
         """A copy with parts replaced."""
         return Shared(
@@ -55,6 +57,7 @@ class Shared:
             self.locks if locks is None else locks,
             self.queue if queue is None else queue,
             self.frames if frames is None else frames,
+            self.failed if failed is None else failed,
         )
 
     def field(self, name: str) -> object:
@@ -275,12 +278,14 @@ class Machine:
         if instr.name != self.status_table:
             yield shared.having(sides=shared.sides | {instr.name})
         elif isinstance(value, Member):
-            yield shared.having(status=value)
+            failed = shared.failed or self.domain.is_failure(value)
+            yield shared.having(status=value, failed=failed)
         else:
             known = self.domain.of_value(value)
             members: Iterable[Member] = (known,) if known else self.domain.members
             for member in members:
-                yield shared.having(status=member)
+                failed = shared.failed or self.domain.is_failure(member)
+                yield shared.having(status=member, failed=failed)
 
     def _setdefault(
         self, instr: Instr, env: Env, shared: Shared

@@ -10,7 +10,14 @@ import ast
 from collections.abc import Iterator
 
 from kvlint.discover.project import ClassInfo, FunctionNode
-from kvlint.programs.names import BLOCKING, HARMLESS, QUIET_NAMES, RECEIVERS, is_foreign, is_queue_call
+from kvlint.programs.names import (
+    BLOCKING,
+    HARMLESS,
+    QUIET_NAMES,
+    RECEIVERS,
+    is_foreign,
+    is_queue_call,
+)
 from kvlint.protocol.bodies import body_of, nodes_within
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Protocol
@@ -22,9 +29,7 @@ class Relevance:
     """Answers for one protocol; remembers every function it has looked at."""
 
     def __init__(self, protocol: Protocol) -> None:
-        self.tracked = (
-            protocol.tables | protocol.queues | protocol.nullable | protocol.fields
-        )
+        self.tracked = protocol.tables | protocol.queues | protocol.nullable | protocol.fields
         self._by_name: dict[str, list[FunctionNode]] = {}
         for function in self._functions(protocol):
             self._by_name.setdefault(function.name, []).append(function)
@@ -154,7 +159,10 @@ def _raises(body: list[ast.stmt]) -> bool:
             continue
         for name in ("body", "orelse", "finalbody"):
             inner = getattr(statement, name, None)
-            if isinstance(inner, list) and not isinstance(statement, ast.FunctionDef):
-                if _raises(inner):
-                    return True
+            if (
+                isinstance(inner, list)
+                and not isinstance(statement, ast.FunctionDef)
+                and _raises(inner)
+            ):
+                return True
     return False

@@ -126,9 +126,7 @@ def _constant_branch(instr: Instr) -> bool | None:
     values = [a.value for a in instr.args if isinstance(a, Const)]
     if instr.cond == "true":
         return truth_of(values[0])
-    if instr.cond == "equal" and all(
-        v is None or isinstance(v, (Member, bool)) for v in values
-    ):
+    if instr.cond == "equal" and all(v is None or isinstance(v, (Member, bool)) for v in values):
         return values[0] == values[1]
     if instr.cond == "equal" and None in values and PRESENT in values:
         return False

@@ -27,9 +27,12 @@ def tracked_tables(
         for instr in program.code:
             if instr.op is Op.POP:
                 removed.add(instr.name)
-            if instr.name in room_tables and instr.name not in decisive:
-                if any(_differ(program, fork, status_table) for fork in _forks(program, instr)):
-                    decisive.add(instr.name)
+            if (
+                instr.name in room_tables
+                and instr.name not in decisive
+                and any(_differ(program, fork, status_table) for fork in _forks(program, instr))
+            ):
+                decisive.add(instr.name)
     return frozenset(decisive & removed) | {status_table}
 
 
@@ -40,9 +43,12 @@ def _forks(program: Program, look: Instr) -> Iterator[Instr]:
     if look.op in (Op.LOAD, Op.SETDEFAULT) and look.dst is not None:
         names = _copies(program, look.dst)
         for instr in program.code:
-            if instr.op is Op.BRANCH and instr.cond in TELLING:
-                if any(isinstance(a, Var) and a.name in names for a in instr.args):
-                    yield instr
+            if (
+                instr.op is Op.BRANCH
+                and instr.cond in TELLING
+                and any(isinstance(a, Var) and a.name in names for a in instr.args)
+            ):
+                yield instr
 
 
 def _copies(program: Program, name: str) -> set[str]:
@@ -76,9 +82,12 @@ def _effects(program: Program, start: int, status_table: str) -> frozenset[int]:
             continue
         seen.add(pc)
         instr = program.code[pc]
-        if instr.op in (Op.PUT, Op.DEAD) or _picks_status(instr):
-            found.add(pc)
-        elif instr.op in CHANGES and instr.name == status_table:
+        if (
+            instr.op in (Op.PUT, Op.DEAD)
+            or _picks_status(instr)
+            or (instr.op in CHANGES
+            and instr.name == status_table)
+        ):
             found.add(pc)
         if instr.op not in (Op.TAKE, Op.RECV):
             todo.extend(instr.successors())
@@ -166,10 +175,13 @@ def forget_opaque(code: list[Instr]) -> None:
     while changed:
         changed = False
         for name, found in sources.items():
-            if name not in opaque and all(_is_opaque(i, opaque) for i in found):
-                if any(_says_unknown(i, opaque) for i in found):
-                    opaque.add(name)
-                    changed = True
+            if (
+                name not in opaque
+                and all(_is_opaque(i, opaque) for i in found)
+                and any(_says_unknown(i, opaque) for i in found)
+            ):
+                opaque.add(name)
+                changed = True
     for instr in code:
         if instr.op is Op.SET and instr.dst in opaque:
             instr.args = (ANY,)

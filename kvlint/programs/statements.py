@@ -108,9 +108,7 @@ class Statements(Calls):
         elif isinstance(target, ast.Attribute):
             self._store_attribute(target, value, ctx, node)
 
-    def _unpack(
-        self, targets: list[ast.expr], value: Value, ctx: Context, node: ast.AST
-    ) -> None:
+    def _unpack(self, targets: list[ast.expr], value: Value, ctx: Context, node: ast.AST) -> None:
         for i, target in enumerate(targets):
             part: Value = ANY
             if isinstance(value, TupleRef) and i < len(value.items):
@@ -136,17 +134,13 @@ class Statements(Calls):
             return value
         return ANY
 
-    def _store_item(
-        self, target: ast.Subscript, value: Value, ctx: Context, node: ast.AST
-    ) -> None:
+    def _store_item(self, target: ast.Subscript, value: Value, ctx: Context, node: ast.AST) -> None:
         base = self.value(target.value, ctx)
         self.value(target.slice, ctx)
         if isinstance(base, TableRef):
             self.emit(Op.STORE, ctx, node, name=base.name, args=(self._row(value),))
         elif isinstance(base, InnerRef):
-            self.emit(
-                Op.STORE, ctx, node, name=base.table, args=(Const(PRESENT),), note="inner"
-            )
+            self.emit(Op.STORE, ctx, node, name=base.table, args=(Const(PRESENT),), note="inner")
 
     def _row(self, value: Value) -> Const | Var:
         index = self.protocol.row_index
@@ -158,9 +152,12 @@ class Statements(Calls):
         self, target: ast.Attribute, value: Value, ctx: Context, node: ast.AST
     ) -> None:
         base = self.value(target.value, ctx)
-        if isinstance(base, ObjRef) and base.cls in self.protocol.holders:
-            if target.attr in self.protocol.fields:
-                self.emit(Op.FIELD_STORE, ctx, node, name=target.attr, args=(self.flat(value),))
+        if (
+            isinstance(base, ObjRef)
+            and base.cls in self.protocol.holders
+            and target.attr in self.protocol.fields
+        ):
+            self.emit(Op.FIELD_STORE, ctx, node, name=target.attr, args=(self.flat(value),))
 
     def _do_Delete(self, node: ast.Delete, ctx: Context) -> None:
         for target in node.targets:
@@ -379,4 +376,3 @@ def _caught(handler: ast.ExceptHandler) -> tuple[str, ...]:
         return ("BaseException",)
     parts = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return tuple(terminal_name(p) or "?" for p in parts)
-

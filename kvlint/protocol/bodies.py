@@ -110,9 +110,13 @@ class Body:
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             for name, value in _paired(ast.Tuple([node.target], ast.Store()), node.iter):
                 found.setdefault(name, []).append(value)
-        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node not in self._hidden:
-            if isinstance(node.target, ast.Name) and node.value is not None:
-                found.setdefault(node.target.id, []).append(node.value)
+        elif (
+            isinstance(node, (ast.AnnAssign, ast.NamedExpr))
+            and node not in self._hidden
+            and isinstance(node.target, ast.Name)
+            and node.value is not None
+        ):
+            found.setdefault(node.target.id, []).append(node.value)
 
 
 def _paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:

@@ -95,9 +95,7 @@ def _stored(
             evidence.setdefault(store.table, Counter())[constant] += 1
 
 
-def _compared(
-    fact: ClassFacts, values: Values, evidence: dict[str, Counter[Constant]]
-) -> None:
+def _compared(fact: ClassFacts, values: Values, evidence: dict[str, Counter[Constant]]) -> None:
     for compare, scope in fact.compares:
         table = _read_table(compare.left, scope)
         if table is None:
@@ -117,9 +115,13 @@ def _read_table(node: ast.expr, scope: Scope) -> str | None:
         return None
     if isinstance(node, ast.Subscript):
         return terminal_name(node.value)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in ("get", "pop") and node.args:
-            return terminal_name(node.func.value)
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("get", "pop")
+        and node.args
+    ):
+        return terminal_name(node.func.value)
     return None
 
 

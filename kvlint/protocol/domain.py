@@ -112,9 +112,7 @@ def enum_constants(cls: ClassInfo) -> list[tuple[str, int | str]]:
     return found
 
 
-def _constants(
-    target: ast.expr, value: ast.expr, before: int
-) -> Iterator[tuple[str, int | str]]:
+def _constants(target: ast.expr, value: ast.expr, before: int) -> Iterator[tuple[str, int | str]]:
     if isinstance(target, ast.Name):
         constant = literal(value)
         if constant is not None:
@@ -124,7 +122,7 @@ def _constants(
     elif isinstance(target, ast.Tuple) and all(isinstance(e, ast.Name) for e in target.elts):
         names = [e.id for e in target.elts if isinstance(e, ast.Name)]
         if isinstance(value, ast.Tuple) and len(value.elts) == len(names):
-            for name, element in zip(names, value.elts):
+            for name, element in zip(names, value.elts, strict=True):
                 constant = literal(element)
                 if constant is not None:
                     yield name, constant

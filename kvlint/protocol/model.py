@@ -127,9 +127,9 @@ class Protocol:
 
     def _find_attribute_class(self, cls: ClassInfo, name: str) -> ClassInfo | None:
         for owner in cls.mro:
-            for value, scope in self.facts[owner].attributes.get(name, ()) if (
-                owner in self.facts
-            ) else ():
+            for value, scope in (
+                self.facts[owner].attributes.get(name, ()) if (owner in self.facts) else ()
+            ):
                 if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
                     made = self.values.class_of(scope.cls.module, value.func.id)
                     if made is not None:

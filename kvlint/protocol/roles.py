@@ -58,9 +58,13 @@ def mode_compare(test: ast.expr) -> tuple[str, str, str] | None:
     if not isinstance(test.ops[0], (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
         return None
     left, right = test.left, test.comparators[0]
-    if isinstance(left, ast.Attribute) and isinstance(right, ast.Attribute):
-        if isinstance(right.value, ast.Name) and right.value.id not in ("self", "cls"):
-            return left.attr, right.value.id, right.attr
+    if (
+        isinstance(left, ast.Attribute)
+        and isinstance(right, ast.Attribute)
+        and isinstance(right.value, ast.Name)
+        and right.value.id not in ("self", "cls")
+    ):
+        return left.attr, right.value.id, right.attr
     return None
 
 
@@ -149,9 +153,12 @@ def _callee(
         return None
     if isinstance(function.value, ast.Name) and function.value.id == "self":
         return manager.find(function.attr)
-    if isinstance(function.value, ast.Call) and isinstance(function.value.func, ast.Name):
-        if function.value.func.id == "super":
-            return manager.find_after(owner, function.attr)
+    if (
+        isinstance(function.value, ast.Call)
+        and isinstance(function.value.func, ast.Name)
+        and function.value.func.id == "super"
+    ):
+        return manager.find_after(owner, function.attr)
     return None
 
 

@@ -99,9 +99,12 @@ def _uses_manager(protocol: Protocol, cls: ClassInfo) -> bool:
         return False
     for assigned in fact.attributes.values():
         for value, scope in assigned:
-            if isinstance(value, ast.Name) and scope.function.name == "__init__":
-                if _is_handed(protocol, value, scope):
-                    return True
+            if (
+                isinstance(value, ast.Name)
+                and scope.function.name == "__init__"
+                and _is_handed(protocol, value, scope)
+            ):
+                return True
     return False
 
 
@@ -231,9 +234,7 @@ def _keyed(fact: ClassFacts) -> Iterator[tuple[str, ast.expr]]:
                 yield table, compare.left
 
 
-def _side_tables(
-    protocol: Protocol, own: list[ClassFacts], room_names: set[str]
-) -> frozenset[str]:
+def _side_tables(protocol: Protocol, own: list[ClassFacts], room_names: set[str]) -> frozenset[str]:
     found: set[str] = set()
     for fact in own:
         for table, key in _keyed(fact):
@@ -269,13 +270,16 @@ def _objects(protocol: Protocol) -> dict[str, ClassInfo]:
     found: dict[str, ClassInfo] = {}
     for holder in protocol.holders:
         for cls in holder.mro:
-            for name, assigned in protocol.facts[cls].attributes.items() if (
-                cls in protocol.facts
-            ) else ():
+            for name, assigned in (
+                protocol.facts[cls].attributes.items() if (cls in protocol.facts) else ()
+            ):
                 for value, scope in assigned:
-                    if isinstance(value, ast.Name) and scope.function.name == "__init__":
-                        if _is_handed(protocol, value, scope):
-                            found.setdefault(name, protocol.manager)
+                    if (
+                        isinstance(value, ast.Name)
+                        and scope.function.name == "__init__"
+                        and _is_handed(protocol, value, scope)
+                    ):
+                        found.setdefault(name, protocol.manager)
     for cls in protocol.family:
         for name in protocol.facts[cls].attributes if cls in protocol.facts else ():
             made = protocol.attribute_class(cls, name)
@@ -361,9 +365,12 @@ def _built(scope: Scope) -> Iterator[ast.List]:
         return
     for node in ast.walk(scope.function):
         value = getattr(node, "value", None)
-        if isinstance(node, (ast.Return, ast.Assign)) and isinstance(value, ast.List):
-            if len(value.elts) >= 2:
-                yield value
+        if (
+            isinstance(node, (ast.Return, ast.Assign))
+            and isinstance(value, ast.List)
+            and len(value.elts) >= 2
+        ):
+            yield value
 
 
 def _part(node: ast.expr, scope: Scope, values: Values) -> object:
@@ -401,8 +408,11 @@ def constant_value(node: ast.expr, scope: Scope, values: Values) -> object:
 def _constant_of(node: object) -> object:
     if isinstance(node, ast.Constant) and isinstance(node.value, (bytes, str)):
         return node.value
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr == "encode":
-            inner = _constant_of(node.func.value)
-            return inner.encode() if isinstance(inner, str) else None
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "encode"
+    ):
+        inner = _constant_of(node.func.value)
+        return inner.encode() if isinstance(inner, str) else None
     return None

@@ -90,7 +90,7 @@ class Values:
         return self._resolved[key]
 
     def class_of(self, module: Module, name: str) -> ClassInfo | None:
-        """The class that a name stands for; a file that has a function of that name stays unread."""
+        """The class that a name stands for; a file with a function of that name stays unread."""
         key = (id(module), name)
         loader = self.project.loader
         if key not in self._resolved and loader and loader.is_unread_function(module, name):
@@ -171,7 +171,7 @@ def _collect(target: ast.expr, value: ast.expr, found: dict[str, int | str]) -> 
             found[target.id] = constant
     elif isinstance(target, ast.Tuple):
         if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
-            for element, part in zip(target.elts, value.elts):
+            for element, part in zip(target.elts, value.elts, strict=True):
                 _collect(element, part, found)
         elif isinstance(value, ast.Call) and call_name(value) == "range":
             for i, element in enumerate(target.elts):

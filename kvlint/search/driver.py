@@ -30,7 +30,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Move:
-    """An operation the scheduler may start: what, whether its chunk is the last, the phase after."""
+    """An operation the scheduler may start, whether its chunk is the last, and the phase after."""
 
     operation: Operation
     last: bool | None
@@ -210,9 +210,12 @@ def _handshaken(system: System) -> frozenset[Member]:
     found: set[Member] = set()
     for operation in system.of_kind("open"):
         for status in outcomes(system.machine(operation.program, 1), Shared()):
-            if status is not None and not domain.is_terminal(status):
-                if any(_moves_on(system, t.program, status) for t in system.threads):
-                    found.add(status)
+            if (
+                status is not None
+                and not domain.is_terminal(status)
+                and any(_moves_on(system, t.program, status) for t in system.threads)
+            ):
+                found.add(status)
     return frozenset(found) if _consumes(system) else frozenset()
 
 

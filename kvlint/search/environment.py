@@ -91,13 +91,7 @@ def runs(system: System, chunks: int) -> list[Run]:
     base = frozenset(helpful)
     found = [Run("no disturbance", base, callers=finishers, chunks=chunks)]
     found += [
-        Run(
-            f"message {frame}",
-            base | {frame},
-            callers=finishers,
-            chunks=chunks,
-            harm=frozenset({frame}),
-        )
+        Run(f"message {frame}", base | {frame}, callers=finishers, chunks=chunks)
         for frame in harmful
     ]
     found += [

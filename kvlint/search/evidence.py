@@ -89,7 +89,9 @@ def gather(system: System, bounds: Bounds) -> Evidence:
     # Coroutines of one loop are only interrupted where they wait.
     for narrow in (False,) if system.cooperative else (False, True):
         # What a narrow switch can break does not need a second chunk in flight.
-        for run in runs(system, 1)[-len(plans[1:] or plans) :] if narrow else plans[1:] or plans:  # a disturbance may stay away: the plain run is in each
+        for run in (
+            runs(system, 1)[-len(plans[1:] or plans) :] if narrow else plans[1:] or plans
+        ):  # a disturbance may stay away: the plain run is in each
             search = Search(
                 system, run, narrow, bounds.preemptions, bounds.max_states, deadline=bounds.deadline
             )
@@ -121,9 +123,7 @@ class Baseline:
             only: Decisions = {}
             for instr, to in made:
                 only[instr] = only.get(instr, frozenset()) | {to}
-            search = Search(
-                self.system, self.plain, False, 0, self.bounds.max_states, only
-            )
+            search = Search(self.system, self.plain, False, 0, self.bounds.max_states, only)
             self._known[made] = search.explore().concluded
         return self._known[made]
 
@@ -198,7 +198,7 @@ def _pin_sites(witness: Witness) -> object:
         removed = instr.op is Op.POP and before.sides != after.sides
         revived = before.status is not None and before.status != after.status
         if removed or (revived and instr.op is Op.STORE) or instr.op is Op.SKIP:
-            sites.append(id(instr.where.node))
+            sites.append(site_key(instr))
     return frozenset(sites)
 
 

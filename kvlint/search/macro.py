@@ -143,6 +143,7 @@ class Folder:
             shared.locks,
             shared.queue if self._reads_queue else (),
             shared.frames if self._reads_frames else frozenset(),
+            shared.failed,
         )
 
     def _complete(self, seen: Shared, before: Shared) -> Shared:
@@ -154,6 +155,7 @@ class Folder:
             seen.locks,
             seen.queue if self._reads_queue else before.queue,
             seen.frames if self._reads_frames else before.frames,
+            seen.failed,
         )
 
     # -- local ways ------------------------------------------------------------------

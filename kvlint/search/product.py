@@ -91,7 +91,6 @@ class Run:
     callers: tuple[Operation, ...] = ()
     tickers: tuple[Thread, ...] = ()
     chunks: int = 2
-    harm: frozenset[object] = frozenset()
 
 
 class Search:
@@ -210,7 +209,7 @@ class Search:
                 if self._reach(state, after, thread, leap, spent + cost, outcome):
                     levels[spent + cost].append(after)
             if not moved:
-                self._judge(state, may_stop, outcome)
+                self._judge(state, outcome)
         return True
 
     def _reach(
@@ -412,14 +411,12 @@ class Search:
             outcome.ends.append(finish)
 
     def _may_stop_sending(self, state: State) -> bool:
-        """Whether the scheduler may leave it at the chunks it has sent: the room was disturbed."""
+        """Whether the scheduler may leave it at the chunks it has sent: the room has failed."""
         phase = self.places[state[PLACES + self.driver_index]].phase
         assert phase is not None
         if phase.stage != "live":
             return False
-        if phase.aborted or self.places[state[PLACES + self.caller_index]].turns:
-            return True
-        return bool(self.run.harm - self.shareds[state[0]].frames)
+        return phase.aborted or self.shareds[state[0]].failed
 
     def _sends(self, state: State, after: State) -> bool:
         """Whether a step is the scheduler's sending of one more chunk."""
@@ -431,7 +428,7 @@ class Search:
         """Whether a room that is absent now was there before and nobody is opening it again."""
         return phase is not None and phase.stage != "new" and thread != self.driver_index
 
-    def _judge(self, state: State, may_stop: bool, outcome: Outcome) -> None:
+    def _judge(self, state: State, outcome: Outcome) -> None:
         """A state in which nothing but polling is left."""
         driver = self.places[state[PLACES + self.driver_index]]
         shared = self.shareds[state[0]]
@@ -441,21 +438,7 @@ class Search:
         if phase.stage in ("over", "gone") or self.driver.sees_end(shared):
             outcome.concluded = True
         elif shared.status is not None:
-            finish = Finish("pinned", state)
-            if phase.aborted or not may_stop or self._is_fed(phase) or self._failed_once(finish):
-                outcome.ends.append(finish)
-
-    def _is_fed(self, phase: Phase) -> bool:
-        return phase.fed >= self.run.chunks or not (self.driver.feeds or self.driver.direct)
-
-    def _failed_once(self, finish: Finish) -> bool:
-        """Whether the room had failed on the way: only then may its scheduler stop sending."""
-        domain = self.system.protocol.domain
-        return any(
-            domain.is_failure(event.after.status)
-            for _, _, leap in self.path(finish)
-            for event in leap.events
-        )
+            outcome.ends.append(Finish("pinned", state))
 
     def path(self, finish: Finish) -> list[tuple[State, int, Leap]]:
         """The shortest path to a bad end: (state after, thread, leap)."""

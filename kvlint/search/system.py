@@ -74,9 +74,7 @@ class System:
     @property
     def cooperative(self) -> bool:
         """Whether everything runs in one event loop."""
-        return bool(self.threads) and all(
-            _is_coroutine(t) for t in self.threads
-        )
+        return bool(self.threads) and all(_is_coroutine(t) for t in self.threads)
 
     def of_kind(self, kind: str) -> list[Operation]:
         """The operations of one kind."""
@@ -383,4 +381,3 @@ def _tags(system: System) -> Iterator[object]:
     if any(i.op is Op.RECV for t in system.threads for i in t.program.code):
         yield from seen
         yield STRANGER
-
