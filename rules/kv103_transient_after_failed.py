@@ -19,7 +19,8 @@ def find(view: View) -> Iterator[Hit]:
         event = witness.bad.event
         where = view.written_at(event.instr)
         before, after = event.before.status, event.after.status
-        assert before is not None and after is not None
+        assert before is not None
+        assert after is not None
         if not witness.visible or (not witness.wide and event.instr.stack and _sticky(view)):
             continue  # a sticky update that is not atomic is KV201
         seen.add(id(where.node))
@@ -57,9 +58,12 @@ def _sticky(view: View) -> bool:
     domain = view.protocol.domain
     for transitions in view.protocol.transitions.values():
         for (current, written), after in (transitions or {}).items():
-            if domain.is_failure(current) and not domain.is_failure(written):
-                if not any(domain.is_failure(a) for a in after):
-                    return False
+            if (
+                domain.is_failure(current)
+                and not domain.is_failure(written)
+                and not any(domain.is_failure(a) for a in after)
+            ):
+                return False
     return True
 
 

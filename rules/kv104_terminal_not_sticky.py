@@ -30,8 +30,11 @@ def find(view: View) -> Iterator[Hit]:
         yield Hit(where, "confirmed", text, ("A",), cause=cause)
         for store in sorted(_stores(view, cls, name, bad), key=lambda w: w.line):
             yield Hit(
-                store, "confirmed", f"this store turns `{current.name}` into `{written.name}`",
-                ("A",), cause=cause,
+                store,
+                "confirmed",
+                f"this store turns `{current.name}` into `{written.name}`",
+                ("A",),
+                cause=cause,
             )
         if owner.module is not cls.module:
             heir = Where(cls.module, cls.node, cls.name, "")
@@ -99,11 +102,14 @@ def _absent_reads(view: View) -> Iterator[Hit]:
         for instr in program.code:
             if instr.op is Op.LOAD and instr.name == view.table and instr.args:
                 default = instr.args[0]
-                if isinstance(default, Const) and isinstance(default.value, Member):
-                    if not domain.is_terminal(default.value):
-                        yield Hit(
-                            instr.where,
-                            "latent",
-                            f"an absent room reads as `{default.value.name}`, which never ends",
-                            cause=("absent", id(instr.where.node)),
-                        )
+                if (
+                    isinstance(default, Const)
+                    and isinstance(default.value, Member)
+                    and not domain.is_terminal(default.value)
+                ):
+                    yield Hit(
+                        instr.where,
+                        "latent",
+                        f"an absent room reads as `{default.value.name}`, which never ends",
+                        cause=("absent", id(instr.where.node)),
+                    )

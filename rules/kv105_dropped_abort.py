@@ -81,8 +81,7 @@ def _unknown_aborts(view: View) -> Iterator[Hit]:
 
 def _without_effect(leap: Leap, end: Op) -> bool:
     changed = any(
-        e.before != e.after and e.instr.op not in (Op.RECV, Op.LOCK, Op.UNLOCK)
-        for e in leap.events
+        e.before != e.after and e.instr.op not in (Op.RECV, Op.LOCK, Op.UNLOCK) for e in leap.events
     )
     return not changed and end is Op.RECV
 

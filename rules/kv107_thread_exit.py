@@ -104,12 +104,16 @@ def _possible(view: View, seen: set[int]) -> Iterator[Hit]:
         if thread.kind not in LOOPS:
             continue
         for instr in thread.full.code:
-            if instr.op is Op.DEAD and instr.note not in ("KeyError", "AttributeError"):
-                if id(instr.where.node) not in seen and instr.note != "Exception":
-                    seen.add(id(instr.where.node))
-                    yield Hit(
-                        instr.where,
-                        "latent",
-                        f"an exception from here would end `{thread.root.name}`",
-                        cause=("death", id(instr.where.node)),
-                    )
+            if (
+                instr.op is Op.DEAD
+                and instr.note not in ("KeyError", "AttributeError")
+                and id(instr.where.node) not in seen
+                and instr.note != "Exception"
+            ):
+                seen.add(id(instr.where.node))
+                yield Hit(
+                    instr.where,
+                    "latent",
+                    f"an exception from here would end `{thread.root.name}`",
+                    cause=("death", id(instr.where.node)),
+                )

@@ -62,9 +62,7 @@ def _raisers(raised: set[Instr], handler: Instr, seen: set[int]) -> Iterator[Hit
             )
 
 
-def _entered(
-    machine: Machine, start: State
-) -> Iterator[tuple[tuple[Instr, State], set[Instr]]]:
+def _entered(machine: Machine, start: State) -> Iterator[tuple[tuple[Instr, State], set[Instr]]]:
     """Every handler that one iteration may enter, its state there, and who raised into it."""
     code = machine.code
     seen = {start}

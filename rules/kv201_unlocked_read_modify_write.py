@@ -76,5 +76,3 @@ def _locked_by_callers(view: View, store: Instr) -> bool:
     for _, _, program in view.programs():
         held += [i.held for i in program.code if i.where.node is store.where.node]
     return bool(held) and bool(frozenset.intersection(*held))
-
-

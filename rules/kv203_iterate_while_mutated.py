@@ -46,6 +46,7 @@ def _changes(view: View, walk: Instr, who: str) -> Iterator[Instr]:
         for instr in program.code:
             if instr.name != walk.name or instr.where.node is walk.where.node:
                 continue
-            if instr.op in (Op.STORE, Op.POP, Op.SETDEFAULT):
-                if (instr.note == "inner") == (walk.note == "inner"):
-                    yield instr
+            if instr.op in (Op.STORE, Op.POP, Op.SETDEFAULT) and (instr.note == "inner") == (
+                walk.note == "inner"
+            ):
+                yield instr

@@ -127,9 +127,12 @@ def _test_of_others(view: View, operation: Operation, status: Member) -> Where |
         if instr.op is Op.BRANCH and instr.cond == "equal":
             named = [getattr(a, "value", None) for a in instr.args]
             members = [m for m in named if isinstance(m, Member)]
-            if members and members[0] is not status:
-                if not view.protocol.domain.is_terminal(members[0]):
-                    return instr.where
+            if (
+                members
+                and members[0] is not status
+                and not view.protocol.domain.is_terminal(members[0])
+            ):
+                return instr.where
     return None
 
 
@@ -157,10 +160,12 @@ def _timed(instr: Instr) -> bool:
 def _enclosing(where: Where) -> FunctionNode | None:
     found: FunctionNode | None = None
     for node in ast.walk(where.module.tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if node.lineno <= where.line <= (node.end_lineno or node.lineno):
-                if found is None or node.lineno >= found.lineno:
-                    found = node
+        if (
+            isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and node.lineno <= where.line <= (node.end_lineno or node.lineno)
+            and (found is None or node.lineno >= found.lineno)
+        ):
+            found = node
     return found
 
 
@@ -236,11 +241,7 @@ def _loop(
 
 
 def _named(test: ast.expr, members: set[str]) -> set[str]:
-    return {
-        n.attr
-        for n in ast.walk(test)
-        if isinstance(n, ast.Attribute) and n.attr in members
-    }
+    return {n.attr for n in ast.walk(test) if isinstance(n, ast.Attribute) and n.attr in members}
 
 
 def _ends(view: View, named: set[str]) -> bool:

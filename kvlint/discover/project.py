@@ -46,6 +46,9 @@ class Module:
     loader: Loader | None = field(default=None, repr=False)
     _lines: list[str] = field(default_factory=list, repr=False)
 
+    def __repr__(self) -> str:
+        return f"<Module {self.name}>"
+
     def text_of(self, node: ast.stmt) -> str:
         """The source lines of a statement, decorators left out."""
         if not self._lines:
@@ -153,9 +156,6 @@ class Project:
     problems: list[Gap] = field(default_factory=list)
     files: int = 0
     loader: Loader | None = field(default=None, repr=False)
-
-    def __repr__(self) -> str:
-        return f"<Module {self.name}>"
 
     def classes(self) -> Iterator[ClassInfo]:
         """Every class statement, in a stable order."""

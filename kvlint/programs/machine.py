@@ -225,9 +225,7 @@ class Machine:
 
     # -- tables ----------------------------------------------------------------------
 
-    def _table(
-        self, instr: Instr, env: Env, shared: Shared
-    ) -> Iterator[tuple[int, Env, Shared]]:
+    def _table(self, instr: Instr, env: Env, shared: Shared) -> Iterator[tuple[int, Env, Shared]]:
         if instr.op is Op.ITER or instr.note == "inner":
             yield instr.next, env, shared
         elif instr.name not in self.tracked:
@@ -255,9 +253,7 @@ class Machine:
             return shared.status is not None
         return instr.name in shared.sides
 
-    def _read(
-        self, instr: Instr, env: Env, shared: Shared
-    ) -> Iterator[tuple[int, Env, Shared]]:
+    def _read(self, instr: Instr, env: Env, shared: Shared) -> Iterator[tuple[int, Env, Shared]]:
         if not self._has(instr, shared):
             if instr.alt >= 0:
                 yield instr.alt, env, shared
@@ -299,9 +295,7 @@ class Machine:
 
     # -- locks, queues, messages -----------------------------------------------------
 
-    def _lock(
-        self, instr: Instr, env: Env, shared: Shared
-    ) -> Iterator[tuple[int, Env, Shared]]:
+    def _lock(self, instr: Instr, env: Env, shared: Shared) -> Iterator[tuple[int, Env, Shared]]:
         held = next((k for k in shared.locks if k[0] == instr.name), None)
         others = tuple(k for k in shared.locks if k is not held)
         if instr.op is Op.LOCK:
@@ -319,22 +313,21 @@ class Machine:
         self, instr: Instr, env: Env, shared: Shared, feed: bool | None
     ) -> Iterator[tuple[int, Env, Shared]]:
         if instr.op is Op.TAKE:
-            for i, item in enumerate(shared.queue):
-                if self._queue_of(item) == self._queue_name(instr):
-                    chunk = item if isinstance(item, bool) else item[1]
+            for i, first in enumerate(shared.queue):
+                if self._queue_of(first) == self._queue_name(instr):
+                    chunk = first if isinstance(first, bool) else first[1]
                     rest = (*shared.queue[:i], *shared.queue[i + 1 :])
                     yield instr.next, self.put(instr, env, chunk), shared.having(queue=rest)
                     break
         elif instr.op is Op.PUT:
-            chunk = self.get(instr.args[0], env)
-            if not isinstance(chunk, bool):
-                chunk = bool(feed)
+            given = self.get(instr.args[0], env)
+            last = given if isinstance(given, bool) else bool(feed)
             name = self._queue_name(instr)
-            item = (name, chunk) if name else chunk
+            item: Queued = (name, last) if name else last
             yield instr.next, env, shared.having(queue=(*shared.queue, item))
         elif instr.op is Op.CHUNK_FIELD:
-            chunk = self.get(instr.args[0], env)
-            value = chunk if isinstance(chunk, bool) else UNKNOWN
+            given = self.get(instr.args[0], env)
+            value = given if isinstance(given, bool) else UNKNOWN
             yield instr.next, self.put(instr, env, value), shared
         else:
             for frame in sorted(shared.frames, key=str):
@@ -365,7 +358,7 @@ class Machine:
             answers = [same(values[0], v) for v in values[1:]]
             return True if True in answers else None if None in answers else False
         if kind == "nonempty":
-            return {PRESENT: True, EMPTY: False, None: False}.get(_key(values[0]))
+            return _FILLED.get(_key(values[0]))
         if kind == "frame":
             return frame_matches(values[0], values[1], values[2])
         if kind == "length":
@@ -375,6 +368,7 @@ class Machine:
         return None
 
 
+_FILLED: dict[object, bool] = {PRESENT: True, EMPTY: False, None: False}
 _TABLE_OPS = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT, Op.ITER})
 
 

@@ -85,8 +85,7 @@ def _effects(program: Program, start: int, status_table: str) -> frozenset[int]:
         if (
             instr.op in (Op.PUT, Op.DEAD)
             or _picks_status(instr)
-            or (instr.op in CHANGES
-            and instr.name == status_table)
+            or (instr.op in CHANGES and instr.name == status_table)
         ):
             found.add(pc)
         if instr.op not in (Op.TAKE, Op.RECV):

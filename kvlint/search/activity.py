@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvlint.programs.ir import Op
+from kvlint.programs.machine import Queued
 from kvlint.search.evidence import Moment, Witness
 from kvlint.search.macro import Event
 
@@ -118,7 +119,7 @@ def chunks(moments: Sequence[Moment]) -> dict[int, str]:
             waiting.append(_label(sent, last))
             sent += 1
         if event.instr.op is Op.TAKE:
-            at_hand[moment.thread] = waiting.pop(0)
+            at_hand[moment.thread] = waiting.pop(_taken(event.before.queue, event.after.queue))
         elif event.instr.op is Op.PUT and len(event.after.queue) > len(event.before.queue):
             if moment.thread not in at_hand or moment.kind != "consumer":
                 at_hand[moment.thread] = _label(sent, event.after.queue[-1])
@@ -129,5 +130,16 @@ def chunks(moments: Sequence[Moment]) -> dict[int, str]:
     return found
 
 
-def _label(number: int, last: bool) -> str:
+def _taken(before: tuple[Queued, ...], after: tuple[Queued, ...]) -> int:
+    """Where the chunk was that a thread took: the first one of its queue."""
+    changed = next(i for i, item in enumerate(before) if after[i : i + 1] != (item,))
+    return next(i for i, item in enumerate(before) if _queue(item) == _queue(before[changed]))
+
+
+def _queue(item: Queued) -> str:
+    return "" if isinstance(item, bool) else item[0]
+
+
+def _label(number: int, item: Queued) -> str:
+    last = item if isinstance(item, bool) else item[1]
     return f"chunk {number} (last)" if last else f"chunk {number}"

@@ -13,7 +13,6 @@ from kvlint.programs.ir import Op
 from kvlint.programs.machine import STRANGER, Shared
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Frame, Protocol
-from kvlint.search.macro import Folder
 from kvlint.search.product import Run
 from kvlint.search.system import System
 
@@ -154,6 +153,3 @@ def _frame_kind(system: System, frame: object) -> str:
     if moves:
         return "helpful"
     return "harmful" if harms else "helpful" if adds else ""
-
-
-

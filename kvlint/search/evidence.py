@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -86,12 +86,13 @@ def gather(system: System, bounds: Bounds) -> Evidence:
     plans = runs(system, bounds.chunks)
     evidence.runs = list(dict.fromkeys(run.name for run in plans))
     known: set[object] = set()
+    # A disturbance may stay away, so the plain run is in each disturbed one.
+    wide = plans[1:] or plans
+    # What a narrow switch can break does not need a second chunk in flight.
+    single = runs(system, 1)[-len(wide) :]
     # Coroutines of one loop are only interrupted where they wait.
     for narrow in (False,) if system.cooperative else (False, True):
-        # What a narrow switch can break does not need a second chunk in flight.
-        for run in (
-            runs(system, 1)[-len(plans[1:] or plans) :] if narrow else plans[1:] or plans
-        ):  # a disturbance may stay away: the plain run is in each
+        for run in single if narrow else wide:
             search = Search(
                 system, run, narrow, bounds.preemptions, bounds.max_states, deadline=bounds.deadline
             )
@@ -202,7 +203,7 @@ def _pin_sites(witness: Witness) -> object:
     return frozenset(sites)
 
 
-def _witness(search: Search, finish: Finish, path: list[tuple[object, int, Leap]]) -> Witness:
+def _witness(search: Search, finish: Finish, path: Sequence[tuple[object, int, Leap]]) -> Witness:
     moments: list[Moment] = []
     for i, (_, thread, leap) in enumerate(path):
         following = path[i + 1][1] if i + 1 < len(path) else thread

@@ -291,9 +291,7 @@ class Folder:
         if key not in done:
             instr = self.machine.code[pc]
             death = instr if instr.op is Op.DEAD else None
-            done[key] = Leap(
-                pc, env, run.shared, wide, run.events, run.decisions, death, waiting
-            )
+            done[key] = Leap(pc, env, run.shared, wide, run.events, run.decisions, death, waiting)
 
 
 _Done = dict[tuple[int, Env, Shared, bool], Leap]

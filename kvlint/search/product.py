@@ -66,7 +66,8 @@ class Finish:
 
     def shown(self) -> Shared:
         """The state right after the bad event, with the holder's own fields."""
-        assert self.event is not None and self.last is not None
+        assert self.event is not None
+        assert self.last is not None
         return self.event.after.having(fields=self.last[2].shared.fields)
 
 
@@ -245,9 +246,7 @@ class Search:
         """Every leap of every thread that may run now: (state, thread, leap, interruptions)."""
         shared, holder = state[0], state[1]
         opened = self._opened(state)
-        held_up = holder >= 0 and bool(
-            self.arrows(holder, state[PLACES + holder], shared, opened)
-        )
+        held_up = holder >= 0 and bool(self.arrows(holder, state[PLACES + holder], shared, opened))
         for thread in range(len(state) - PLACES):
             cost = 1 if held_up and thread != holder else 0
             if cost and not may_interrupt:
@@ -338,7 +337,14 @@ class Search:
             return Place(IDLE, (), None, place.phase, place.turns)
         fed = place.fed or any(e.instr.op is Op.PUT for e in leap.events)
         return Place(
-            leap.pc, leap.env, place.operation, place.phase, place.turns, place.last, leap.wide, fed,
+            leap.pc,
+            leap.env,
+            place.operation,
+            place.phase,
+            place.turns,
+            place.last,
+            leap.wide,
+            fed,
             leap.waiting,
         )
 
@@ -357,9 +363,7 @@ class Search:
         for move in self.driver.moves(phase, shared):
             yield from self._begin(place, move, shared)
 
-    def _begin(
-        self, place: Place, move: Move, shared: Shared
-    ) -> Iterator[tuple[Place, Leap]]:
+    def _begin(self, place: Place, move: Move, shared: Shared) -> Iterator[tuple[Place, Leap]]:
         thread = self.driver_index
         started = Place(0, (), move.operation, move.after, place.turns, move.last)
         folder = self.folder(thread, started)
@@ -367,9 +371,7 @@ class Search:
             if self._as_planned(thread, started, leap, shared, folder):
                 yield self._advance(thread, started, leap, folder), leap
 
-    def _call(
-        self, place: Place, shared: Shared, opened: bool
-    ) -> Iterator[tuple[Place, Leap]]:
+    def _call(self, place: Place, shared: Shared, opened: bool) -> Iterator[tuple[Place, Leap]]:
         """Outside callers: each operation of the run once, in any order."""
         for i, operation in enumerate(self.run.callers):
             if place.turns >> i & 1 or not opened:
@@ -381,9 +383,7 @@ class Search:
 
     # -- bad ends --------------------------------------------------------------------
 
-    def _watch(
-        self, state: State, after: State, thread: int, leap: Leap, outcome: Outcome
-    ) -> None:
+    def _watch(self, state: State, after: State, thread: int, leap: Leap, outcome: Outcome) -> None:
         """Bad things that happen on the way; the first of each kind and place is kept."""
         if leap.death is not None:
             kind = "dead-thread" if thread < len(self.threads) else "dead-call"
