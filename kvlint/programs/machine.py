@@ -27,7 +27,7 @@ class Shared:
     `status` is None while the room is absent. `sides` names the side tables that have it,
     `fields` the per-request fields of its holder, `locks` (name, owner, depth), `queue` the chunks
     put and not taken (True for the last; with its name in front for a queue that the scheduler does
-    not feed), `frames` the messages still to come, `failed` whether the room has ever failed.
+    not feed), `frames` the messages still to come, `failed` the thread that last made the room fail (0: none).
     """
 
     status: Member | None = None
@@ -36,7 +36,7 @@ class Shared:
     locks: tuple[tuple[str, int, int], ...] = ()
     queue: tuple[Queued, ...] = ()
     frames: frozenset[object] = frozenset()
-    failed: bool = False
+    failed: int = 0
 
     def having(
         self,
@@ -47,7 +47,7 @@ class Shared:
         locks: tuple[tuple[str, int, int], ...] | None = None,
         queue: tuple[Queued, ...] | None = None,
         frames: frozenset[object] | None = None,
-        failed: bool | None = None,
+        failed: int | None = None,
     ) -> Shared:
         """A copy with parts replaced."""
         return Shared(
@@ -274,13 +274,13 @@ class Machine:
         if instr.name != self.status_table:
             yield shared.having(sides=shared.sides | {instr.name})
         elif isinstance(value, Member):
-            failed = shared.failed or self.domain.is_failure(value)
+            failed = self.thread if self.domain.is_failure(value) else shared.failed
             yield shared.having(status=value, failed=failed)
         else:
             known = self.domain.of_value(value)
             members: Iterable[Member] = (known,) if known else self.domain.members
             for member in members:
-                failed = shared.failed or self.domain.is_failure(member)
+                failed = self.thread if self.domain.is_failure(member) else shared.failed
                 yield shared.having(status=member, failed=failed)
 
     def _setdefault(

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from kvlint.config import ProtocolOverrides
-from kvlint.discover.project import ClassInfo, ConstantRef
+from kvlint.discover.project import ClassInfo, ConstantRef, FunctionNode
 from kvlint.protocol.facts import (
     ClassFacts,
     Scope,
@@ -53,7 +53,8 @@ def fill(
     protocol.nullable = frozenset(n for f in facts.values() for n in f.nulled)
     protocol.fields = _fields(protocol)
     protocol.objects = _objects(protocol)
-    protocol.roots = tuple(_roots(protocol, own, reached, role))
+    strangers = _called_by_others_only(protocol, overrides, role)
+    protocol.roots = tuple(_roots(protocol, own, reached, role, strangers))
     protocol.frames = tuple(_frames(protocol, values))
 
 
@@ -289,7 +290,11 @@ def _objects(protocol: Protocol) -> dict[str, ClassInfo]:
 
 
 def _roots(
-    protocol: Protocol, own: list[ClassFacts], reached: Reach, role: Role | None
+    protocol: Protocol,
+    own: list[ClassFacts],
+    reached: Reach,
+    role: Role | None,
+    strangers: set[str],
 ) -> Iterator[ThreadRoot]:
     manager = protocol.manager
     if is_thread_class(manager):
@@ -306,12 +311,59 @@ def _roots(
             if spawn.call in reached.spawns:
                 yield _root(spawn)
                 continue
+            if spawn.scope.chain[0].name in strangers or _leans_on_others(protocol, spawn, reached):
+                continue
             if fact.cls in protocol.family and (
                 overridden is None or overridden[1] is not spawn.scope.chain[0]
             ):
                 continue
             if spawn.call not in other and not _never_called(protocol, spawn):
                 yield _root(spawn)
+
+
+def _leans_on_others(protocol: Protocol, spawn: Spawn, reached: Reach) -> bool:
+    """Whether the starter needs attributes that only another role's constructor makes."""
+    starter = spawn.scope.chain[0]
+    functions = [starter]
+    for name in called_names(starter):
+        found = protocol.manager.find(name)
+        if found is not None:
+            functions.append(found[1])
+    foreign = _union(protocol, [r for r in protocol.roles if r != protocol.role])
+    foreign -= reached.attributes
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in foreign
+        for function in functions
+        for node in ast.walk(function)
+    )
+
+
+def called_names(function: FunctionNode) -> set[str]:
+    """The last names of everything that a function calls."""
+    return {
+        terminal_name(node.func) or "" for node in ast.walk(function) if isinstance(node, ast.Call)
+    }
+
+
+def _called_by_others_only(
+    protocol: Protocol, overrides: ProtocolOverrides, role: Role | None
+) -> set[str]:
+    """Methods that holders of other roles call and this role's do not."""
+    if role is None:
+        return set()
+    others = [_holders(protocol, overrides, r) for r in protocol.roles if r != role]
+    theirs = {name for holders in others for name in _calls_of(protocol, holders)}
+    return theirs - _calls_of(protocol, protocol.holders)
+
+
+def _calls_of(protocol: Protocol, holders: tuple[ClassInfo, ...]) -> set[str]:
+    return {
+        name
+        for holder in holders
+        for cls in holder.mro
+        if cls in protocol.facts
+        for name, _, _ in protocol.facts[cls].calls
+    }
 
 
 def _never_called(protocol: Protocol, spawn: Spawn) -> bool:

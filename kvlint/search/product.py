@@ -396,6 +396,8 @@ class Search:
             if before is now or now is None:
                 continue
             if domain.is_failure(before) and not domain.is_failure(now):
+                if self._own_failure(thread, event):
+                    continue
                 kind = "resurrected"
             elif before is None and self._removed(thread, phase):
                 kind = "zombie"
@@ -403,6 +405,12 @@ class Search:
                 continue
             finish = Finish(kind, state, (after, thread, leap), event)
             self._note(outcome, finish, event.instr, self.driver.view(finish.shown()))
+
+    def _own_failure(self, thread: int, event: Event) -> bool:
+        """Whether a worker takes back what it wrote itself: no other thread has a part in it."""
+        if thread >= len(self.threads) or self.threads[thread].kind != "consumer":
+            return False
+        return event.before.failed == self.folders[thread].machine.thread
 
     def _note(self, outcome: Outcome, finish: Finish, instr: Instr, seen: object = None) -> None:
         key = (finish.kind, id(instr.where.node), tuple(id(w.node) for w in instr.stack), seen)
@@ -416,7 +424,7 @@ class Search:
         assert phase is not None
         if phase.stage != "live":
             return False
-        return phase.aborted or self.shareds[state[0]].failed
+        return phase.aborted or self.shareds[state[0]].failed > 0
 
     def _sends(self, state: State, after: State) -> bool:
         """Whether a step is the scheduler's sending of one more chunk."""
