@@ -48,7 +48,7 @@ def skipped(witness: Witness) -> tuple[Moment, str] | None:
         elif instr.op in (Op.TEST, Op.LOAD) and before.status is not None:
             if instr.name not in before.sides and _is_side(instr.name, witness):
                 missing, skip = instr.name, moment
-        elif instr.op is Op.SKIP and missing:
+        elif instr.op in (Op.SKIP, Op.RAISE) and missing:
             skip = moment
         elif instr.op in (Op.STORE, Op.PUT, Op.POP):
             missing, skip = "", None

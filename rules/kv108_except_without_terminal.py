@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from kvlint.programs.ir import Instr, Op
@@ -77,7 +78,7 @@ def _entered(machine: Machine, start: State) -> Iterator[tuple[tuple[Instr, Stat
             after = (step.pc, step.env, step.shared)
             if code[step.pc].op is Op.HANDLER:
                 _, raised = entered.setdefault(step.pc, ((code[step.pc], after), set()))
-                if code[pc].op is Op.RAISE:
+                if code[pc].op is Op.RAISE and isinstance(code[pc].where.node, ast.Raise):
                     raised.add(code[pc])
             if after not in seen:
                 seen.add(after)

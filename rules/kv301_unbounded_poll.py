@@ -58,7 +58,10 @@ def _live(view: View) -> list[Member]:
 
 def _bounded(view: View, machine: Machine, status: Member) -> bool:
     """Whether polling may end the room by itself."""
-    found = results(machine, Shared(status, view.live_sides, _fresh_fields(view)))
+    start = Shared(status, view.live_sides, _fresh_fields(view))
+    if any(view.protocol.domain.is_terminal(s.status) for s in endings(machine, start)):
+        return True  # the next poll will tell
+    found = results(machine, start)
     return any(not isinstance(r, Member) or view.protocol.domain.is_terminal(r) for r in found)
 
 

@@ -160,7 +160,7 @@ class Builder:
                 if isinstance(region, InTry):
                     handler = self._match(region.handlers, error)
                     if handler is not None:
-                        if note.startswith("raise"):
+                        if note.startswith("raise") or note == "assert":
                             self.emit(Op.RAISE, ctx, node, note=error)
                         self.jump(handler.label, ctx, node)
                         return

@@ -66,6 +66,8 @@ class Calls(Expressions):
             return self._collect(node, ctx)
         if target is None and name in ("hasattr", "getattr"):
             return self._by_name(node, name, ctx)
+        if target is None and name == "int" and len(node.args) == 1:
+            return self._number(node, ctx)
         if target is None and name in QUIET_NAMES:
             values = [self.value(a, ctx) for a in node.args]
             for value, arg in zip(values, node.args, strict=False):
@@ -97,6 +99,19 @@ class Calls(Expressions):
         if isinstance(source, InnerRef):
             return source.value
         return source if isinstance(source, (Const, Var, SetRef)) else ANY
+
+    def _number(self, node: ast.Call, ctx: Context) -> Value:
+        """`int(part)`: a ValueError for a part of a message that is a word."""
+        part = solid(self.value(node.args[0], ctx))
+        if isinstance(part, FrameItem):
+            pad = self.may_raise_error("ValueError", ctx, node, note="ValueError")
+            args = (Var(part.var), Const(part.index))
+            ahead = Label()
+            branch = self.branch("number", args, ahead, ahead, ctx, node)
+            self.patches.pop()
+            self.patch(branch, "alt", pad)
+            self.place(ahead)
+        return ANY
 
     def _by_name(self, node: ast.Call, name: str, ctx: Context) -> Value:
         if len(node.args) < 2 or not isinstance(node.args[1], ast.Constant):

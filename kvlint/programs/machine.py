@@ -361,6 +361,8 @@ class Machine:
             return _FILLED.get(_key(values[0]))
         if kind == "frame":
             return frame_matches(values[0], values[1], values[2])
+        if kind == "number":
+            return not is_word(values[0], values[1])
         if kind == "length":
             return length_matches(values)
         if kind in ("<", "<=", ">", ">="):
@@ -442,6 +444,17 @@ def frame_matches(frame: object, index: object, literal: object) -> bool | None:
     if part == NUMBER:
         return False
     return None if part is None else _bytes(part) == _bytes(literal)
+
+
+def is_word(frame: object, index: object) -> bool:
+    """Whether a part of a message from this tree is text that is no number."""
+    if not isinstance(frame, Frame) or not isinstance(index, int) or index >= len(frame.parts):
+        return False
+    part = frame.parts[index]
+    if part is None or part == NUMBER:
+        return False
+    text = part.decode("latin-1") if isinstance(part, bytes) else str(part)
+    return not text.strip().lstrip("+-").isdigit()
 
 
 def length_matches(values: list[object]) -> bool | None:

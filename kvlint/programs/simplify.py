@@ -94,7 +94,7 @@ def _fold_branches(code: list[Instr]) -> bool:
 
 
 def _undecidable(instr: Instr) -> bool:
-    if instr.cond in ("unknown", "frame", "length"):
+    if instr.cond in ("unknown", "frame", "length", "number"):
         return False
     if instr.cond == "in":
         return _unknown(instr.args[0])

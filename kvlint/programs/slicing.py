@@ -40,7 +40,7 @@ def _forks(program: Program, look: Instr) -> Iterator[Instr]:
     """The instructions whose way depends on whether a table has the room."""
     if look.op is Op.TEST or (look.op in (Op.LOAD, Op.POP) and look.alt >= 0):
         yield look
-    if look.op in (Op.LOAD, Op.SETDEFAULT) and look.dst is not None:
+    if look.op in (Op.LOAD, Op.POP, Op.SETDEFAULT) and look.dst is not None:
         names = _copies(program, look.dst)
         for instr in program.code:
             if (

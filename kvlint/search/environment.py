@@ -7,6 +7,7 @@ other side of the same tree sends say which messages can arrive.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from kvlint.discover.project import ClassInfo, FunctionNode
 from kvlint.programs.ir import Op
@@ -14,7 +15,7 @@ from kvlint.programs.machine import STRANGER, Shared
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Frame, Protocol
 from kvlint.search.product import Run
-from kvlint.search.system import System
+from kvlint.search.system import System, only_adds
 
 
 def delivered(protocol: Protocol, siblings: Iterable[Protocol]) -> tuple[Frame, ...]:
@@ -88,28 +89,29 @@ def runs(system: System, chunks: int) -> list[Run]:
     helpful, harmful = sort_frames(system)
     finishers = tuple(system.of_kind("finish"))
     base = frozenset(helpful)
-    found = [Run("no disturbance", base, callers=finishers, chunks=chunks)]
+    tickers = [t for t in system.threads if t.kind == "ticker"]
+    fillers = tuple(t for t in tickers if only_adds(system, t.program))
+    plain = Run("no disturbance", base, callers=finishers, tickers=fillers, chunks=chunks)
+    found = [plain]
     found += [
-        Run(f"message {frame}", base | {frame}, callers=finishers, chunks=chunks)
-        for frame in harmful
+        replace(plain, name=f"message {frame}", frames=base | {frame}) for frame in harmful
     ]
     found += [
-        Run(f"{o.name}()", base, aborts=(o,), callers=finishers, chunks=chunks)
-        for o in system.of_kind("abort")
+        replace(plain, name=f"{o.name}()", aborts=(o,)) for o in system.of_kind("abort")
     ]
     found += [
-        Run(f"{o.name}()", base, callers=(*finishers, o), chunks=chunks)
+        replace(plain, name=f"{o.name}()", callers=(*finishers, o))
         for o in system.of_kind("other")
     ]
     if not system.protocol.holders:
         found += [
-            Run(f"{o.name}() before the end", base, callers=(*finishers, o), chunks=chunks)
+            replace(plain, name=f"{o.name}() before the end", callers=(*finishers, o))
             for o in system.of_kind("close")
         ]
     found += [
-        Run(f"{t.root.name}", base, callers=finishers, tickers=(t,), chunks=chunks)
-        for t in system.threads
-        if t.kind == "ticker"
+        replace(plain, name=t.root.name, tickers=(*fillers, t))
+        for t in tickers
+        if t not in fillers
     ]
     return found
 

@@ -345,7 +345,17 @@ def _operation_kind(system: System, cls: ClassInfo, name: str, program: Program)
         return ""
     if cls in system.protocol.holders:
         return "abort" if stores and not removes else ""
-    return "finish" if _finishes(system, program) else "other"
+    helps = _finishes(system, program) or only_adds(system, program)
+    return "finish" if helps else "other"
+
+
+def only_adds(system: System, program: Program) -> bool:
+    """Whether running it can only fill side tables: the ordinary course of a request needs it."""
+    tracked = [i for i in program.code if i.op in EFFECTS and i.name in system.tracked]
+    return bool(tracked) and all(
+        i.op in (Op.STORE, Op.SETDEFAULT) and i.name != system.protocol.status_table
+        for i in tracked
+    )
 
 
 def _finishes(system: System, program: Program) -> bool:
