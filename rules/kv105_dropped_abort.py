@@ -23,6 +23,7 @@ def find(view: View) -> Iterator[Hit]:
     """Aborts for a room that is not registered yet, and aborts that nobody understands."""
     yield from _too_early(view)
     yield from _unknown_aborts(view)
+    yield from _owed(view)
 
 
 def _too_early(view: View) -> Iterator[Hit]:
@@ -156,3 +157,53 @@ def _sites(view: View, look: Instr) -> Iterator[Where]:
     branch = view.branch_without(where)
     if branch is not None:
         yield branch
+
+
+# -- answers that an abort is owed ----------------------------------------------------
+
+
+def _owed(view: View) -> Iterator[Hit]:
+    """An answer that the aborter waits for is thrown away while a worker still has to send it."""
+    for operation in view.system.of_kind("close"):
+        for instr in operation.full.code:
+            if instr.op is Op.POP and not _is_used(instr, operation.full.code):
+                sender = _sends_later(view, instr.name)
+                if sender is not None and _promised(view, instr.name):
+                    yield Hit(
+                        instr.where,
+                        "narrow",
+                        f"`{instr.name}` is thrown away here while a worker may still have to "
+                        "answer the abort from it; let the one that answers remove it",
+                        related=((sender.where, "answered from here"),),
+                        cause=("owed", instr.name),
+                    )
+
+
+def _is_used(pop: Instr, code: list[Instr]) -> bool:
+    return any(getattr(arg, "name", None) == pop.dst for instr in code for arg in instr.args)
+
+
+def _sends_later(view: View, table: str) -> Instr | None:
+    """Where a worker takes the entry out in order to use it."""
+    for thread in view.consumers:
+        for instr in thread.full.code:
+            if instr.op is Op.POP and instr.name == table and _is_used(instr, thread.full.code):
+                return instr
+    return None
+
+
+def _promised(view: View, table: str) -> bool:
+    """Whether what fails a room also files something under it in the table."""
+    domain = view.protocol.domain
+    for kind, _, program in view.programs():
+        if kind in ("control", "other", "abort"):
+            files = any(i.op is Op.STORE and i.name == table for i in program.code)
+            fails = any(
+                i.op is Op.STORE
+                and i.name == view.table
+                and any(isinstance(a, Const) and domain.is_failure(a.value) for a in i.args)
+                for i in program.code
+            )
+            if files and fails:
+                return True
+    return False
