@@ -101,6 +101,24 @@ class View:
         return found
 
     @cached_property
+    def pins(self) -> list[Witness]:
+        """Ways to a pinned room, wide ones first; of those the ones that tell most.
+
+        A worker that takes Failed back and then drops the last chunk is what happens in practice;
+        a shorter way may need a peer that speaks out of turn.
+        """
+        failures = self.protocol.domain.failures
+
+        def rank(witness: Witness) -> tuple[bool, int]:
+            revived = any(m.kind == "consumer" for m in revivals(witness, failures))
+            taken = [m for m in witness.of(Op.TAKE) if m.kind == "consumer"]
+            dropped = bool(taken) and witness.moments[-1].event.instr.op is Op.SKIP
+            last = bool(taken) and taken[-1].event.before.queue[:1] == (True,)
+            return (not witness.wide, -(revived * 4 + dropped * 2 + last))
+
+        return sorted(self.evidence.of("pinned"), key=rank)
+
+    @cached_property
     def early_sides(self) -> frozenset[str]:
         """Side tables that a message fills for a room that is not registered: order is free."""
         helpful, _ = sort_frames(self.system)

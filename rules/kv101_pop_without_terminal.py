@@ -11,7 +11,7 @@ from kvlint.rulekit import Hit, View, cause_of, verdict_of
 def find(view: View) -> Iterator[Hit]:
     """Removals on the way to a pinned room; then removals that were found harmless."""
     failures = view.protocol.domain.failures
-    for witness in view.evidence.of("pinned"):
+    for witness in view.pins:
         for moment in witness.of(Op.POP):
             gone = moment.event.before.sides - moment.event.after.sides
             if gone and moment.kind not in ("scheduler", "consumer"):

@@ -19,7 +19,7 @@ MESSAGE = (
 def find(view: View) -> Iterator[Hit]:
     """Skips on the way to a pinned room; then skips that nothing was seen to reach."""
     failures = view.protocol.domain.failures
-    for witness in view.evidence.of("pinned"):
+    for witness in view.pins:
         found = skipped(witness)
         if found is not None:
             moment, table = found

@@ -150,7 +150,7 @@ class Calls(Expressions):
             return self._receive(node, ctx)
         target = self.attribute(base, name, ctx, func)
         if not isinstance(target, FuncRef) and not isinstance(base, (ObjRef, ClassRef)):
-            target = self._by_method_name(name, func.value) or target
+            target = self._by_method_name(name, func.value, ctx) or target
         if isinstance(target, FuncRef):
             if isinstance(base, ClassRef) and target.self_ref is None:
                 return self._apply(target, node, ctx, unbound=True)
@@ -166,18 +166,16 @@ class Calls(Expressions):
             return ANY
         return self._unknown(node, ctx, name, base)
 
-    def _by_method_name(self, name: str, receiver: ast.expr) -> FuncRef | None:
+    def _by_method_name(self, name: str, receiver: ast.expr, ctx: Context) -> FuncRef | None:
         """A method of an object of unknown class, told by its name alone.
 
-        Not for `self.engine.write()`: what an object keeps in an attribute of its own is either
-        known from where it was assigned, or foreign.
+        Not for `self.engine.write()` or `manager.engine.write()`: what a known object keeps in an
+        attribute of its own is either known from where it was assigned, or foreign.
         """
-        if (
-            isinstance(receiver, ast.Attribute)
-            and isinstance(receiver.value, ast.Name)
-            and receiver.value.id == "self"
-        ):
-            return None
+        if isinstance(receiver, ast.Attribute) and isinstance(receiver.value, ast.Name):
+            owner = receiver.value.id
+            if owner == "self" or isinstance(solid(ctx.lookup(owner) or ANY), ObjRef):
+                return None
         if name in HARMLESS or name in ("abort", "poll", "send", "close", "put", "pop", "run"):
             return None
         found = self.protocol.method_owner(name)

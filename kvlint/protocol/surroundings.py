@@ -269,7 +269,7 @@ def _is_latch(protocol: Protocol, value: ast.expr, scope: Scope) -> bool:
 def _objects(protocol: Protocol) -> dict[str, ClassInfo]:
     """Attributes that hold the manager, a component or a holder, by name."""
     found: dict[str, ClassInfo] = {}
-    for holder in protocol.holders:
+    for holder in (*protocol.holders, *filter(is_thread_class, protocol.components)):
         for cls in holder.mro:
             for name, assigned in (
                 protocol.facts[cls].attributes.items() if (cls in protocol.facts) else ()
@@ -297,11 +297,11 @@ def _roots(
     strangers: set[str],
 ) -> Iterator[ThreadRoot]:
     manager = protocol.manager
-    if is_thread_class(manager):
-        run = manager.find("run")
+    for cls in (manager, *protocol.components):
+        run = cls.find("run") if is_thread_class(cls) else None
         if run is not None:
             name = ast.Attribute(ast.Name("self", ast.Load()), "run", ast.Load())
-            yield ThreadRoot("run", Scope(run[0], (run[1],)), name, (), run[1])
+            yield ThreadRoot("run", Scope(cls, (run[1],)), name, (), run[1])
     other = _started_elsewhere(protocol, role)
     for fact in own:
         if fact.cls not in protocol.family and fact.cls not in protocol.components:
