@@ -145,11 +145,13 @@ class View:
 
     @cached_property
     def readers(self) -> frozenset[str]:
-        """Methods that only return what the status table says."""
+        """Methods that only return what the status table says, under a lock or not."""
         found = set()
         for cls in self.protocol.classes:
             for name, function in cls.methods.items():
                 body = [s for s in function.body if not isinstance(s, ast.Expr)]
+                if len(body) == 1 and isinstance(body[0], ast.With):
+                    body = body[0].body
                 if (
                     len(body) == 1
                     and isinstance(body[0], ast.Return)

@@ -367,7 +367,12 @@ class Search:
         thread = self.driver_index
         started = Place(0, (), move.operation, move.after, place.turns, move.last)
         folder = self.folder(thread, started)
-        for leap in folder.leaps(0, folder.machine.initial(), shared, move.last):
+        leaps = folder.leaps(0, folder.machine.initial(), shared, move.last)
+        puts = any(len(leap.shared.queue) > len(shared.queue) for leap in leaps)
+        for leap in leaps:
+            if puts and move.operation.kind == "feed" and leap.shared.queue == shared.queue:
+                if folder.machine.code[leap.pc].op in ENDS:
+                    continue  # a rank that takes no part; this one can send
             if self._as_planned(thread, started, leap, shared, folder):
                 yield self._advance(thread, started, leap, folder), leap
 
