@@ -11,6 +11,7 @@ from kvlint.protocol.model import Frame
 from kvlint.rulekit import Hit, View
 from kvlint.search.environment import sort_frames
 from kvlint.search.macro import Folder, Leap
+from kvlint.search.system import Thread
 
 ABORTS = re.compile(r"abort|cancel", re.I)
 MESSAGE = (
@@ -37,7 +38,9 @@ def _too_early(view: View) -> Iterator[Hit]:
             if instr.op is Op.RECV:
                 for frame in harmful:
                     look = _dropped(view, machine, pc, frame)
-                    for where in _sites(view, look) if look is not None else ():
+                    if look is None or _remembered(view, thread, look, frame):
+                        continue
+                    for where in _sites(view, look):
                         yield Hit(
                             where,
                             "confirmed",
@@ -123,6 +126,42 @@ def _dropped(view: View, machine: Machine, pc: int, frame: object) -> Instr | No
         if after.status is None and not after.sides - early and look is not None:
             return look
     return None
+
+
+def _remembered(view: View, thread: Thread, look: Instr, frame: object) -> bool:
+    """Whether the abort that `look` turns away is noted in a table that opening a room reads.
+
+    The full program is run: such a table need not matter to anything else.
+    """
+    noted = {
+        instr.name
+        for operation in view.system.of_kind("open")
+        for instr in operation.full.code
+        if instr.op in (Op.TEST, Op.LOAD, Op.POP) and instr.name != view.table
+    }
+    machine = view.system.machine(thread.full, 1)
+    start = Shared(None, view.early_sides, frames=frozenset({frame}))
+    todo: list[tuple[int, Env, Shared, bool]] = [
+        (step.pc, step.env, step.shared, False)
+        for pc, instr in enumerate(machine.code)
+        if instr.op is Op.RECV
+        for step in machine.steps(pc, machine.initial(), start)
+    ]
+    seen = set(todo)
+    while todo:
+        at, env, shared, looked = todo.pop()
+        instr = machine.code[at]
+        if instr.op in (Op.RECV, Op.END):
+            continue
+        looked = looked or instr.where.node is look.where.node
+        if looked and instr.op in (Op.STORE, Op.SETDEFAULT) and instr.name in noted:
+            return True
+        for step in machine.steps(at, env, shared):
+            state = (step.pc, step.env, step.shared, looked)
+            if state not in seen:
+                seen.add(state)
+                todo.append(state)
+    return False
 
 
 def _handled(

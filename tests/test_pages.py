@@ -45,7 +45,7 @@ SECTIONS = [
 ]
 FIXTURES = sorted((ROOT / "fixtures").glob("*.py"))
 DOES_NOT_PARSE = "kv901_bad_missing_colon"
-COMMENT = re.compile(r"# (expect|may): ([^#]*)")
+COMMENT = re.compile(r"# (expect|may|miss): ([^#]*)")
 
 
 def page_path(rule: str) -> Path:
@@ -66,7 +66,7 @@ def example(rule: str, heading: str) -> str:
 
 
 def marks(path: Path, kind: str) -> list[tuple[int, str, str]]:
-    """(line, rule, verdict) of each expect or may comment; a may comment has no verdict."""
+    """(line, rule, verdict) of each comment of that kind; a may comment has no verdict."""
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         for what, items in COMMENT.findall(line):
@@ -146,8 +146,9 @@ def test_clean_fixtures_are_there() -> None:
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_marks_of_a_fixture(path: Path) -> None:
     rule, twin = named(path)
-    expected, allowed = marks(path, "expect"), marks(path, "may")
-    comments = sum("# expect" in line or "# may" in line for line in path.open(encoding="utf-8"))
+    expected, allowed = marks(path, "expect") + marks(path, "miss"), marks(path, "may")
+    kinds = ("# expect", "# may", "# miss")
+    comments = sum(any(k in line for k in kinds) for line in path.open(encoding="utf-8"))
     assert comments == len({line for line, _, _ in expected + allowed}), "a comment is malformed"
     for _, other, verdict in expected:
         assert other in NAMES

@@ -173,8 +173,8 @@ class Calls(Expressions):
         attribute of its own is either known from where it was assigned, or foreign.
         """
         if isinstance(receiver, ast.Attribute) and isinstance(receiver.value, ast.Name):
-            owner = receiver.value.id
-            if owner == "self" or isinstance(solid(ctx.lookup(owner) or ANY), ObjRef):
+            holder = receiver.value.id
+            if holder == "self" or isinstance(solid(ctx.lookup(holder) or ANY), ObjRef):
                 return None
         if name in HARMLESS or name in ("abort", "poll", "send", "close", "put", "pop", "run"):
             return None
