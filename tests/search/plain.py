@@ -2,7 +2,8 @@
 
 No folding, no memory of leaps, no numbering. Interruptions are counted as the engine counts them:
 leaving a thread costs one unless it has ended, waits for a message or a chunk, cannot go on, or
-has waited since it last touched something shared.
+has waited since it last touched something shared. The scheduler of a room that has failed or
+that it aborted may send its next chunk or not.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from kvlint.programs.ir import Instr, Op
 from kvlint.programs.machine import Env, Machine, Shared
 from kvlint.search.driver import Driver, Phase
+from kvlint.search.macro import Leap
 from kvlint.search.product import Run
 from kvlint.search.system import Operation, System
 
@@ -74,9 +76,11 @@ class Plain:
             world = todo.popleft()
             moved = False
             for who, spot, shared, instr in self._everything(world):
+                assert shared.failed == self._failed_by(world, who, shared, instr)
                 cost = int(world.busy not in (-1, who) and self._can_move(world, world.busy))
                 after = self._after(world, who, spot, shared, cost)
-                moved = moved or (after.shared, after.spots) != (world.shared, world.spots)
+                changed = (after.shared, after.spots) != (world.shared, world.spots)
+                moved = moved or (changed and not self._may_stay_away(world, who, spot))
                 if self.bound is not None and after.spent > self.bound:
                     continue
                 if self._watch(world, who, spot, shared, instr):
@@ -87,6 +91,21 @@ class Plain:
             if not moved:
                 self._judge(world)
         self.states = len(seen)
+
+    def _failed_by(self, world: World, who: int, after: Shared, instr: Instr | None) -> int:
+        """The thread that stored the last failure (threads count from 1), 0 if nobody did."""
+        protocol = self.system.protocol
+        stores = instr is not None and (instr.op, instr.name) == (Op.STORE, protocol.status_table)
+        fails = stores and protocol.domain.is_failure(after.status)
+        return who + 1 if fails else world.shared.failed
+
+    def _may_stay_away(self, world: World, who: int, spot: Spot) -> bool:
+        """Whether the step sends a chunk that a scheduler need not send: its room has failed."""
+        before, after = world.spots[-1].phase, spot.phase
+        if who < len(self.machines) or before is None or after is None:
+            return False
+        gives_up = before.aborted or world.shared.failed != 0
+        return gives_up and before.stage == "live" and after.fed > before.fed
 
     def _after(self, world: World, who: int, spot: Spot, shared: Shared, cost: int) -> World:
         self_free = spot.calm or spot.pc == -1
@@ -138,15 +157,8 @@ class Plain:
             after = replace(after, fed=spot.fed or instr.op is Op.PUT)
             if spot.operation is not None:
                 over = machine.code[step.pc].op in (Op.END, Op.DEAD)
-                leap = _Like(step.shared)
-                if not self.driver.meant(
-                    spot.operation,
-                    spot.last,
-                    leap,
-                    shared,
-                    over,
-                    spot.fed,  # type: ignore[arg-type]
-                ):
+                leap = Leap(step.pc, step.env, step.shared, True, (), ())
+                if not self.driver.meant(spot.operation, spot.last, leap, shared, over, spot.fed):
                     continue
                 if over:
                     after = Spot(-1, phase=spot.phase)
@@ -175,7 +187,8 @@ class Plain:
         before, now = world.shared.status, after.status
         phase = world.spots[-1].phase
         if instr is not None and now is not None and before is not now:
-            if domain.is_failure(before) and not domain.is_failure(now):
+            revived = domain.is_failure(before) and not domain.is_failure(now)
+            if revived and not self._takes_back(world, who):
                 self.events.add(("resurrected", place_of(instr), now))
             elif before is None and thread and phase is not None and phase.stage != "new":
                 self.events.add(("zombie", place_of(instr), now))
@@ -184,8 +197,13 @@ class Plain:
             self.events.add(("dead-thread", place_of(self.machines[who].code[spot.pc]), None))
         return died
 
+    def _takes_back(self, world: World, who: int) -> bool:
+        """Whether a worker revives a room that nobody but itself had failed."""
+        works = who < len(self.machines) and self.system.threads[who].kind == "consumer"
+        return works and world.shared.failed == who + 1
+
     def _judge(self, world: World) -> None:
-        """Nobody can move: fine if the scheduler is through or polling says that it is over."""
+        """Nobody must move: fine if the scheduler is through or polling says that it is over."""
         scheduler = world.spots[-1]
         if scheduler.pc != -1 or scheduler.phase is None or scheduler.phase.stage == "new":
             return
@@ -193,13 +211,6 @@ class Plain:
             return
         if world.shared.status is not None:
             self.pinned.add(world.shared)
-
-
-@dataclass(frozen=True)
-class _Like:
-    """The part of a leap that the scheduler's plan looks at."""
-
-    shared: Shared
 
 
 def place_of(instr: Instr) -> Key:

@@ -7,6 +7,7 @@ every instruction whether the step that the witness shows is enabled there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvlint.programs.ir import Op
@@ -17,7 +18,8 @@ from kvlint.search.product import IDLE, PLACES, Finish, Search, State
 
 Path = list[tuple[State, int, Leap]]
 SHOWN = frozenset({Op.WINDOW, Op.SKIP, Op.HANDLER, Op.RAISE})
-LOCAL = SHOWN | {
+FIELDS = frozenset({Op.FIELD_LOAD, Op.FIELD_STORE})
+PRIVATE = SHOWN | {
     Op.SET,
     Op.MAX,
     Op.MIN,
@@ -26,9 +28,10 @@ LOCAL = SHOWN | {
     Op.CHOICE,
     Op.CHUNK_FIELD,
     Op.NULLABLE,
-    Op.FIELD_LOAD,
-    Op.FIELD_STORE,
 }
+LOCAL = PRIVATE | FIELDS
+ENDS = frozenset({Op.END, Op.DEAD})
+BLOCKS = frozenset({Op.TAKE, Op.RECV})
 
 
 class NotEnabled(AssertionError):
@@ -37,13 +40,19 @@ class NotEnabled(AssertionError):
 
 @dataclass(frozen=True)
 class _At:
-    """A point inside a leap: how many events and choices of it have been seen."""
+    """A point inside a leap: how many events and choices of it have been seen.
+
+    `awaits` says that a wait still has to come before anything that is not private, `waited` that
+    there was one since the last access that others can see.
+    """
 
     pc: int
     env: Env
     shared: Shared
     events: int
     decisions: int
+    awaits: bool
+    waited: bool = False
 
 
 def replay(search: Search, path: Path) -> Shared:
@@ -74,8 +83,12 @@ def _check_leap(
         assert place.phase is not None
         _check_scheduler(search, place.phase, shared, leap, number)
         return
+    to = search.places[after[PLACES + thread]]
+    if to.pc not in (IDLE, leap.pc) or (to.pc == leap.pc and to.waiting != leap.waiting):
+        raise NotEnabled(f"step {number}: {search.name_of(thread)} is elsewhere after it")
     for machine, pc, env, last in _starts(search, state, after, thread):
-        if _reaches(machine, pc, env, last, shared, leap):
+        start = _At(pc, env, shared, 0, 0, awaits=place.pc != IDLE and place.waiting)
+        if _reaches(machine, start, last, leap):
             return
     raise NotEnabled(f"step {number}: no run of {search.name_of(thread)} gives these events")
 
@@ -113,15 +126,13 @@ def _check_scheduler(search: Search, phase: Phase, shared: Shared, leap: Leap, n
         raise NotEnabled(f"step {number}: the scheduler cannot change this")
 
 
-def _reaches(
-    machine: Machine, pc: int, env: Env, last: bool | None, shared: Shared, leap: Leap
-) -> bool:
+def _reaches(machine: Machine, start: _At, last: bool | None, leap: Leap) -> bool:
     """Whether some run from here shows the events and choices of the leap and ends alike."""
-    todo = [_At(pc, env, shared, 0, 0)]
+    todo = [start]
     seen = set(todo)
     while todo:
         at = todo.pop()
-        if _complete(at, leap):
+        if _complete(machine, at, last, leap):
             return True
         for nxt in _continued(machine, at, last, leap):
             if nxt not in seen:
@@ -130,18 +141,45 @@ def _reaches(
     return False
 
 
-def _complete(at: _At, leap: Leap) -> bool:
+def _complete(machine: Machine, at: _At, last: bool | None, leap: Leap) -> bool:
     return (
         (at.pc, at.env, at.shared) == (leap.pc, leap.env, leap.shared)
         and at.events == len(leap.events)
         and at.decisions == len(leap.decisions)
+        and not at.awaits
+        and (not leap.wide or _is_free(machine, at, last, leap))
+        and (not leap.waiting or _may_wait(machine, at))
     )
 
 
-def _continued(machine: Machine, at: _At, last: bool | None, leap: Leap) -> list[_At]:
+def _is_free(machine: Machine, at: _At, last: bool | None, leap: Leap) -> bool:
+    """Whether a switch here costs nothing: the thread waits, waited, is through or held up."""
+    if at.waited or leap.waiting or machine.code[at.pc].op in ENDS | BLOCKS:
+        return True
+    return not machine.steps(at.pc, at.env, at.shared, last)
+
+
+def _may_wait(machine: Machine, at: _At) -> bool:
+    """Whether the thread can come to a wait without doing anything that others see."""
+    todo = [(at.pc, at.env)]
+    seen = set(todo)
+    while todo:
+        pc, env = todo.pop()
+        op = machine.code[pc].op
+        if op is Op.WINDOW:
+            return True
+        for step in machine.steps(pc, env, at.shared) if op in PRIVATE else ():
+            if (step.pc, step.env) not in seen:
+                seen.add((step.pc, step.env))
+                todo.append((step.pc, step.env))
+    return False
+
+
+def _continued(machine: Machine, at: _At, last: bool | None, leap: Leap) -> Iterator[_At]:
     instr = machine.code[at.pc]
+    if at.awaits and instr.op not in PRIVATE:
+        return
     steps = machine.steps(at.pc, at.env, at.shared, last)
-    found = []
     for step in steps:
         events, decisions = at.events, at.decisions
         if instr.op not in LOCAL or instr.op in SHOWN:
@@ -157,8 +195,9 @@ def _continued(machine: Machine, at: _At, last: bool | None, leap: Leap) -> list
             if decisions == len(leap.decisions) or leap.decisions[decisions] != (instr, step.pc):
                 continue
             decisions += 1
-        found.append(_At(step.pc, step.env, step.shared, events, decisions))
-    return found
+        awaits = at.awaits and instr.op is not Op.WINDOW
+        waited = instr.op is Op.WINDOW or (at.waited and instr.op in LOCAL)
+        yield _At(step.pc, step.env, step.shared, events, decisions, awaits, waited)
 
 
 def _same(shown: Shared, real: Shared) -> bool:
@@ -177,13 +216,9 @@ def check_end(search: Search, finish: Finish, path: Path, shared: Shared) -> Non
     if finish.kind == "pinned":
         assert shared.status is not None
         assert not domain.is_terminal(shared.status)
-        state = path[-1][0]
-        assert all(
-            (to[0], to[PLACES:]) == (state[0], state[PLACES:])
-            for to, _, _, _ in search.successors(state, True)
-        ), "somebody can still move"
+        _check_pinned(search, path)
         return
-    leap = path[-1][2]
+    _, thread, leap = path[-1]
     if finish.kind in ("dead-thread", "dead-call"):
         assert leap.death is not None
         assert leap.death.op is Op.DEAD
@@ -196,9 +231,42 @@ def check_end(search: Search, finish: Finish, path: Path, shared: Shared) -> Non
     if finish.kind == "resurrected":
         assert domain.is_failure(before)
         assert not domain.is_failure(after)
+        works = thread < len(search.threads) and search.threads[thread].kind == "consumer"
+        assert not works or _failed_last(search, path, event) != thread
     else:
         assert finish.kind == "zombie"
         assert before is None
+
+
+def _check_pinned(search: Search, path: Path) -> None:
+    """Nobody must move: a chunk may be unsent only if the scheduler gave up or the room failed."""
+    state, at = path[-1][0], PLACES + search.driver_index
+    phase = search.places[state[at]].phase
+    assert phase is not None
+    given_up = phase.aborted or _failed_last(search, path) is not None
+    for to, who, _, _ in search.successors(state, True):
+        if (to[0], to[PLACES:]) == (state[0], state[PLACES:]):
+            continue
+        after = search.places[to[at]].phase
+        assert after is not None
+        sends = who == search.driver_index and after.fed > phase.fed
+        assert given_up, f"{search.name_of(who)} can still move"
+        assert sends, f"{search.name_of(who)} can do more than send"
+
+
+def _failed_last(search: Search, path: Path, until: Event | None = None) -> int | None:
+    """The thread that stored the last failure on the way, up to an event."""
+    protocol = search.system.protocol
+    found = None
+    for _, thread, leap in path:
+        for event in leap.events:
+            if event is until:
+                return found
+            before, after = event.before.status, event.after.status
+            stores = before is not after or event.instr.op is Op.STORE
+            if stores and event.instr.name == protocol.status_table:
+                found = thread if protocol.domain.is_failure(after) else found
+    return found
 
 
 def events_of(path: Path) -> tuple[Event, ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path as File
 
 import pytest
 
+from kvlint.programs.ir import Op
 from kvlint.programs.machine import Shared
-from kvlint.search.product import Search
+from kvlint.search.macro import Leap
+from kvlint.search.product import PLACES, Search, State
 
 from ..locations import ROOT, missing, shared_folder
 from .replay import NotEnabled, Path, check_end, events_of, replay
@@ -104,17 +106,64 @@ def test_a_changed_witness_is_refused(change: Callable[[Path], Path]) -> None:
         replay(search, change(path))
 
 
+def lie(monkeypatch: pytest.MonkeyPatch, search: Search, path: Path, at: int) -> None:
+    """Let the search allow step `at` of the path wherever it is asked."""
+    state, thread, leap = path[at]
+    honest = search.successors
+
+    def successors(here: State, may_interrupt: bool) -> Iterator[tuple[State, int, Leap, int]]:
+        yield from honest(here, may_interrupt)
+        yield state, thread, leap, 0
+
+    monkeypatch.setattr(search, "successors", successors)
+
+
 def test_the_machine_is_asked_and_not_only_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that allows a wrong leap is found out by the machine's own steps."""
     search, path = longest()
     changed = other_result(path)
-    state, thread, leap = changed[-1]
-    honest = search.successors
-
-    def lying(at: tuple[int, ...], may_interrupt: bool) -> list[object]:
-        return [*honest(at, may_interrupt), (state, thread, leap, 0)]
-
-    monkeypatch.setattr(search, "successors", lying)
+    lie(monkeypatch, search, changed, -1)
     replay(search, path)
+    with pytest.raises(NotEnabled, match="no run of"):
+        replay(search, changed)
+
+
+def out_of_a_wait() -> tuple[Search, Path, int]:
+    """A path of a fixture, and where in it a thread that was paused in a wait goes on."""
+    (system,) = systems_in(ROOT / "fixtures" / "kv103_bad_max_over_aborted_sender.py")
+    _, made = searched(system)
+    for one in made:
+        for path in map(one.search.path, one.outcome.ends):
+            state = one.search.initial()
+            for at, (after, thread, _) in enumerate(path):
+                if one.search.places[state[PLACES + thread]].waiting:
+                    return one.search, path, at
+                state = after
+    raise AssertionError("no thread was paused in a wait")
+
+
+def test_a_paused_thread_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its leap goes on through the wait; one without it is refused by the machine."""
+    search, path, at = out_of_a_wait()
+    state, thread, leap = path[at]
+    events = tuple(e for e in leap.events if e.instr.op is not Op.WINDOW)
+    assert leap.events[0].instr.op is Op.WINDOW
+    changed: Path = [*path[:at], (state, thread, replace(leap, events=events)), *path[at + 1 :]]
+    lie(monkeypatch, search, changed, at)
+    replay(search, path)
+    with pytest.raises(NotEnabled, match="no run of"):
+        replay(search, changed)
+
+
+def test_a_pause_needs_a_wait_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread may stop right after an access only if a wait follows."""
+    search, path = longest()
+    at = next(i for i, (_, thread, leap) in enumerate(path) if leap.events and not leap.waiting)
+    state, thread, leap = path[at]
+    place = replace(search.places[state[PLACES + thread]], waiting=True)
+    slot = PLACES + thread
+    after = (*state[:slot], search.place_id(place), *state[slot + 1 :])
+    changed: Path = [*path[:at], (after, thread, replace(leap, waiting=True)), *path[at + 1 :]]
+    lie(monkeypatch, search, changed, at)
     with pytest.raises(NotEnabled, match="no run of"):
         replay(search, changed)
