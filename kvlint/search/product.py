@@ -202,16 +202,25 @@ class Search:
             moved = False
             may_stop = self._may_stop_sending(state)
             for after, thread, leap, cost in self.successors(state, spent < self.bound):
-                if after[0] != state[0] or after[PLACES:] != state[PLACES:]:
-                    moved = moved or not (may_stop and self._sends(state, after))
+                moved = moved or self._moves(state, after, may_stop)
                 self._watch(state, after, thread, leap, outcome)
                 if leap.death is not None and thread < len(self.threads):
                     continue  # a bad end; what comes after it adds nothing
                 if self._reach(state, after, thread, leap, spent + cost, outcome):
                     levels[spent + cost].append(after)
-            if not moved:
+            if not moved and self._is_stuck(state, may_stop):
                 self._judge(state, outcome)
         return True
+
+    def _moves(self, state: State, after: State, may_stop: bool) -> bool:
+        """Whether something happens in a step that does not depend on a scheduler's goodwill."""
+        same = after[0] == state[0] and after[PLACES:] == state[PLACES:]
+        return not same and not (may_stop and self._sends(state, after))
+
+    def _is_stuck(self, state: State, may_stop: bool) -> bool:
+        """Whether nobody can go on, not even by interrupting a thread that goes round in place."""
+        ahead = self.successors(state, True)
+        return not any(self._moves(state, after, may_stop) for after, _, _, _ in ahead)
 
     def _reach(
         self,

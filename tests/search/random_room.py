@@ -130,6 +130,25 @@ def source(random: Random) -> str:
     )
 
 
+def spinning() -> str:
+    """A worker that looks for an entry until it is there; the control thread replaces it."""
+    return SOURCE.format(
+        update=indent(["self.status[room] = new"], 2),
+        serve=indent(
+            [
+                "while room not in self.infos:",
+                "    pass",
+                "if room not in self.infos:",
+                "    continue",
+                "if last:",
+                "    self.update(room, Poll.Success)",
+            ],
+            3,
+        ),
+        listen=indent(["self.infos.pop(room, None)", "self.infos[room] = object()"], 4),
+    )
+
+
 def sources() -> st.SearchStrategy[str]:
     """Whole backends."""
     return st.integers(0, 2**64).map(lambda seed: source(Random(seed)))

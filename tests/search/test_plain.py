@@ -12,7 +12,7 @@ from kvlint.search.system import System
 
 from ..programs.backends import protocols
 from .plain import Key, Plain, place_of
-from .random_room import sources
+from .random_room import sources, spinning
 from .systems import systems_of
 
 FEW = settings(max_examples=10, deadline=None, derandomize=True, database=None)
@@ -61,6 +61,17 @@ def test_same_bad_ends(narrow: bool, bound: int, plain_bound: int | None, source
         assert events == plain.events, run.name
         if plain_bound is not None:
             assert outcome.states <= plain.states
+
+
+@pytest.mark.parametrize("bound", [0, 1, 2])
+def test_a_thread_that_spins_is_not_stuck(bound: int) -> None:
+    """No interruption is left for who could help it, but help is on its way."""
+    system = system_of(spinning())
+    for run in runs(system, 1):
+        search = Search(system, run, True, bound, NO_LIMIT)
+        found = found_by(search, search.explore())
+        plain = Plain(system, run, bound)
+        assert found == (plain.pinned, plain.events), run.name
 
 
 @given(source=sources())
