@@ -17,8 +17,10 @@ def find(view: View) -> Iterator[Hit]:
         death = witness.death
         if death is None or death.note in ("KeyError", "RuntimeError", "raise in a handler"):
             continue  # a lost race for an entry is KV202 or KV203, a handler that raises KV108
-        seen.add(id(death.where.node))
-        yield from _death(view, witness, death)
+        found = list(_death(view, witness, death))
+        if found:
+            seen.add(id(death.where.node))
+        yield from found
     yield from _nullable(view)
     yield from _possible(view, seen)
 
@@ -27,6 +29,8 @@ def _death(view: View, witness: Witness, death: Instr) -> Iterator[Hit]:
     thread = witness.moments[-1].thread if witness.moments else "the thread"
     cause = ("death", id(death.where.node))
     frame = _frame(view, witness)
+    if frame is not None and _reads_differently(view, thread):
+        return  # a setting decides who reads the message first; `_possible` says what is left
     sent = f" when {frame} arrives" if frame is not None else ""
     yield Hit(
         death.where,
@@ -49,6 +53,10 @@ def _death(view: View, witness: Witness, death: Instr) -> Iterator[Hit]:
             witness,
             cause,
         )
+
+
+def _reads_differently(view: View, thread: str) -> bool:
+    return any(t.root.name == thread and t.full.ambiguous for t in view.system.threads)
 
 
 def _frame(view: View, witness: Witness) -> Frame | None:

@@ -54,7 +54,7 @@ def _raisers(raised: set[Instr], handler: Instr, seen: set[int]) -> Iterator[Hit
             seen.add(id(instr.where.node))
             yield Hit(
                 instr.where,
-                "confirmed",
+                "narrow",
                 "raised with a live room, and the handler writes no terminal status",
                 (),
                 "pinned",

@@ -47,6 +47,7 @@ class Builder:
         self.tuples: set[str] = set()
         self.checked: set[str] = set()
         self.awaiting = False
+        self.ambiguous = False  # a setting decides which of several functions is called
 
     def lower_block(self, body: list[ast.stmt], ctx: Context) -> None:
         """Lower statements; the syntax half of the class provides it."""

@@ -161,6 +161,7 @@ class Program:
     code: list[Instr]
     kind: str = "entry"
     cut: list[str] = field(default_factory=list)
+    ambiguous: bool = False
     slices: dict[bytes, Program] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:

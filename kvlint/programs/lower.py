@@ -54,7 +54,7 @@ class Lowering(Statements):
         end.next = -1
         self.finish()
         code = simplify(self.code)
-        return Program(ref.name, f"{ref.name}", code, kind, self.cut)
+        return Program(ref.name, f"{ref.name}", code, kind, self.cut, self.ambiguous)
 
     def emit_end(self, ctx: Context, node: ast.AST) -> Instr:
         """The last instruction; it may exceed the size bound so that every label has a place."""

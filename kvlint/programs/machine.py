@@ -21,13 +21,24 @@ Queued = bool | tuple[str, bool]
 
 
 @dataclass(frozen=True)
+class Outside:
+    """Something for this room from a queue that nobody in this tree feeds."""
+
+    queue: str
+
+    def __str__(self) -> str:
+        return f"what `{self.queue}` brings"
+
+
+@dataclass(frozen=True)
 class Shared:
     """What all threads see: one room.
 
     `status` is None while the room is absent. `sides` names the side tables that have it,
     `fields` the per-request fields of its holder, `locks` (name, owner, depth), `queue` the chunks
     put and not taken (True for the last; with its name in front for a queue that the scheduler does
-    not feed), `frames` the messages still to come, `failed` the thread that last made the room fail (0: none).
+    not feed), `frames` the messages still to come, `failed` the thread that last made the room fail
+    (0: none).
     """
 
     status: Member | None = None
@@ -331,7 +342,10 @@ class Machine:
             yield instr.next, self.put(instr, env, value), shared
         else:
             for frame in sorted(shared.frames, key=str):
-                after = self.put(instr, env, frame)
+                outside = isinstance(frame, Outside)
+                if instr.name != (frame.queue if isinstance(frame, Outside) else ""):
+                    continue
+                after = self.put(instr, env, UNKNOWN if outside else frame)
                 yield instr.next, after, shared.having(frames=shared.frames - {frame})
 
     def _queue_name(self, instr: Instr) -> str:

@@ -297,6 +297,9 @@ class Statements(Calls):
                 self.results[name] = value.ref  # type: ignore[assignment]
                 self.plain_results.add(name)
             elif not isinstance(value, (Const, Var, InnerRef)):
+                before = self.results.get(name)
+                if isinstance(before, FuncRef) and isinstance(value, FuncRef):
+                    self.ambiguous = self.ambiguous or before.node is not value.node
                 self.results[name] = value
                 part = Const(PRESENT)
             else:

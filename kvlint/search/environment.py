@@ -93,15 +93,10 @@ def runs(system: System, chunks: int) -> list[Run]:
     fillers = tuple(t for t in tickers if only_adds(system, t.program))
     plain = Run("no disturbance", base, callers=finishers, tickers=fillers, chunks=chunks)
     found = [plain]
+    found += [replace(plain, name=f"message {frame}", frames=base | {frame}) for frame in harmful]
+    found += [replace(plain, name=f"{o.name}()", aborts=(o,)) for o in system.of_kind("abort")]
     found += [
-        replace(plain, name=f"message {frame}", frames=base | {frame}) for frame in harmful
-    ]
-    found += [
-        replace(plain, name=f"{o.name}()", aborts=(o,)) for o in system.of_kind("abort")
-    ]
-    found += [
-        replace(plain, name=f"{o.name}()", callers=(*finishers, o))
-        for o in system.of_kind("other")
+        replace(plain, name=f"{o.name}()", callers=(*finishers, o)) for o in system.of_kind("other")
     ]
     if not system.protocol.holders:
         found += [
@@ -109,9 +104,7 @@ def runs(system: System, chunks: int) -> list[Run]:
             for o in system.of_kind("close")
         ]
     found += [
-        replace(plain, name=t.root.name, tickers=(*fillers, t))
-        for t in tickers
-        if t not in fillers
+        replace(plain, name=t.root.name, tickers=(*fillers, t)) for t in tickers if t not in fillers
     ]
     return found
 

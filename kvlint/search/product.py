@@ -377,11 +377,12 @@ class Search:
         started = Place(0, (), move.operation, move.after, place.turns, move.last)
         folder = self.folder(thread, started)
         leaps = folder.leaps(0, folder.machine.initial(), shared, move.last)
-        puts = any(len(leap.shared.queue) > len(shared.queue) for leap in leaps)
+        feeds = move.operation.kind == "feed"
+        puts = feeds and any(len(leap.shared.queue) > len(shared.queue) for leap in leaps)
         for leap in leaps:
-            if puts and move.operation.kind == "feed" and leap.shared.queue == shared.queue:
-                if folder.machine.code[leap.pc].op in ENDS:
-                    continue  # a rank that takes no part; this one can send
+            over = folder.machine.code[leap.pc].op in ENDS
+            if puts and over and leap.shared.queue == shared.queue:
+                continue  # a rank that takes no part; this one can send
             if self._as_planned(thread, started, leap, shared, folder):
                 yield self._advance(thread, started, leap, folder), leap
 

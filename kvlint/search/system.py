@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kvlint.discover.project import ClassInfo
 from kvlint.programs.ir import Const, Op, Program
 from kvlint.programs.lower import lower_method, lower_root
-from kvlint.programs.machine import STRANGER, Machine, Shared
+from kvlint.programs.machine import STRANGER, Machine, Outside, Shared
 from kvlint.programs.slicing import relevant_locks, sliced, tracked_tables
 from kvlint.protocol.facts import call_name, terminal_name
 from kvlint.protocol.model import Frame, Protocol, ThreadRoot
@@ -30,6 +30,7 @@ ABORT_WORDS = re.compile(r"^(abort|cancel|fail|kill)")
 CLOSE_WORDS = re.compile(
     r"clear|close|drop|forget|retire|release|remove|clean|free|delete|discard|evict|reset|failure"
 )
+PUTS = frozenset({"put", "put_nowait", "append", "appendleft"})
 EFFECTS = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT, Op.PUT})
 
 
@@ -127,6 +128,7 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
     roots = _lowered_roots(protocol, system)
     entries = list(_lowered_entries(protocol, [p for _, p in roots]))
     programs = [p for _, p in roots] + [p for _, _, p in entries]
+    outside = _open_queues(protocol, programs)
     system.tracked = tracked_tables(programs, protocol.status_table, protocol.tables)
     system.main_queues = _main_queues([p for _, _, p in entries], [p for _, p in roots])
     system.locks = relevant_locks(programs, system.tracked)
@@ -141,7 +143,7 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
         if kind:
             system.operations.append(Operation(kind, cls, name, program, small))
     system.peers_known = bool(frames)
-    system.frames = frames or tuple(_tags(system))
+    system.frames = (*(frames or _tags(system)), *(Outside(name) for name in outside))
     return system
 
 
@@ -156,6 +158,29 @@ def _main_queues(entries: list[Program], threads: list[Program]) -> frozenset[st
         taken = {i.name for p in threads for i in p.code if i.op is Op.TAKE}
         fed = taken - fed_by_threads
     return frozenset(fed | {""}) if fed else None
+
+
+def _open_queues(protocol: Protocol, programs: list[Program]) -> list[str]:
+    """Queues that nobody in this tree feeds, beside others that are fed: messages come from them.
+
+    Taking from such a queue becomes receiving, in place.
+    """
+    fed = {i.name for p in programs for i in p.code if i.op is Op.PUT}
+    if not fed:
+        return []
+    fed |= {
+        terminal_name(call.func.value) or ""
+        for fact in protocol.facts.values()
+        for name, call, _ in fact.calls
+        if name in PUTS and isinstance(call.func, ast.Attribute)
+    }
+    found: dict[str, None] = {}
+    for program in programs:
+        for instr in program.code:
+            if instr.op is Op.TAKE and instr.name and instr.name not in fed:
+                instr.op = Op.RECV
+                found.setdefault(instr.name)
+    return list(found)
 
 
 def _operation_names(system: System, entries: list[tuple[ClassInfo, str, Program]]) -> set[str]:
@@ -388,6 +413,6 @@ def _tags(system: System) -> Iterator[object]:
                 if isinstance(index, Const) and index.value == 0 and isinstance(literal, Const):
                     tag = literal.value
                     seen.setdefault(tag.decode() if isinstance(tag, bytes) else tag)
-    if any(i.op is Op.RECV for t in system.threads for i in t.program.code):
+    if any(i.op is Op.RECV and not i.name for t in system.threads for i in t.program.code):
         yield from seen
         yield STRANGER
