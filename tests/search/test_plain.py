@@ -11,6 +11,7 @@ from kvlint.search.product import Outcome, Search
 from kvlint.search.system import System
 
 from ..programs.backends import protocols
+from . import seed_like
 from .plain import Key, Plain, place_of
 from .random_room import sources, spinning
 from .systems import systems_of
@@ -40,17 +41,8 @@ def found_by(search: Search, outcome: Outcome) -> tuple[set[Shared], set[Key]]:
     return pinned, events
 
 
-@pytest.mark.parametrize(
-    ("narrow", "bound", "plain_bound"),
-    [(False, 0, 0), (True, 1, 1), (True, 2, 2), (True, PLENTY, None)],
-    ids=["wide", "one", "two", "any"],
-)
-@given(source=sources())
-@FEW
-def test_same_bad_ends(narrow: bool, bound: int, plain_bound: int | None, source: str) -> None:
-    """With every bound the same ends, counted alike; `wide` needs no interruption at all."""
-    note(source)
-    system = system_of(source)
+def compare(system: System, narrow: bool, bound: int, plain_bound: int | None) -> None:
+    """Both searches over every run with two chunks."""
     for run in runs(system, 2):
         search = Search(system, run, narrow, bound, NO_LIMIT)
         outcome = search.explore()
@@ -61,6 +53,31 @@ def test_same_bad_ends(narrow: bool, bound: int, plain_bound: int | None, source
         assert events == plain.events, run.name
         if plain_bound is not None:
             assert outcome.states <= plain.states
+
+
+WAYS = pytest.mark.parametrize(
+    ("narrow", "bound", "plain_bound"),
+    [(False, 0, 0), (True, 1, 1), (True, 2, 2), (True, PLENTY, None)],
+    ids=["wide", "one", "two", "any"],
+)
+
+
+@WAYS
+@given(source=sources())
+@FEW
+def test_same_bad_ends(narrow: bool, bound: int, plain_bound: int | None, source: str) -> None:
+    """With every bound the same ends, counted alike; `wide` needs no interruption at all."""
+    note(source)
+    compare(system_of(source), narrow, bound, plain_bound)
+
+
+@WAYS
+@pytest.mark.parametrize("fixes", ["", "B", "ABL"])
+def test_same_bad_ends_of_the_seed(
+    narrow: bool, bound: int, plain_bound: int | None, fixes: str
+) -> None:
+    """A scheduler that feeds by an operation, messages that help, a transfer in the middle."""
+    compare(system_of(seed_like.source(fixes)), narrow, bound, plain_bound)
 
 
 @pytest.mark.parametrize("bound", [0, 1, 2])
