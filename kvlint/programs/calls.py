@@ -417,4 +417,3 @@ def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast
         if default is not None:
             found[arg.arg] = default
     return found
-
