@@ -81,7 +81,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     form = settings.output_format or ("full" if is_terminal(sys.stdout) else "concise")
     style = style_for(args.color, ascii_only=args.ascii)
-    if form != "json" and all_unrelated(paths):
+    told = any(settings.protocol)  # then other words may tell a backend
+    if form != "json" and not told and all_unrelated(paths):
         out(summary.summary((), (), 0, style))
         _statistics(args, (), (), len(paths), start)
         return 0

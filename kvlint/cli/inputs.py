@@ -108,6 +108,9 @@ def load(paths: list[str], settings: Settings) -> Project:
     """Read the project."""
     from kvlint.discover.project import load_project
 
+    # The words that tell a backend from its bytes are no longer the ones to look for.
+    if any(settings.protocol):
+        return load_project(paths, exclude=settings.exclude, prefilter=False)
     return load_project(paths, exclude=settings.exclude)
 
 

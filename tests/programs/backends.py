@@ -79,7 +79,7 @@ def protocols(
             path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(textwrap.dedent(text), encoding="utf-8")
-        project = load_project([folder], cwd=folder)
+        project = load_project([folder], cwd=folder, prefilter=not overrides)
         assert not project.problems, project.problems
         return find_protocols(project, overrides or ProtocolOverrides())
 
