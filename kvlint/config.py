@@ -51,7 +51,7 @@ class Settings(NamedTuple):
     show_latent: bool = False
     output_format: str | None = None
     preemptions: int = 2
-    max_states: int = 200_000
+    max_states: int = 100_000
     max_seconds: float | None = None
     protocol: ProtocolOverrides = ProtocolOverrides()
     source: str | None = None

@@ -43,7 +43,9 @@ class Engine:
         self.exclude: tuple[str, ...] = ()
         self.settings = Settings()
 
-    def load_project(self, paths: Sequence[str], *, exclude: Sequence[str] = ()) -> Project:
+    def load_project(
+        self, paths: Sequence[str], *, exclude: Sequence[str] = (), prefilter: bool = True
+    ) -> Project:
         self.paths, self.exclude = tuple(paths), tuple(exclude)
         return Project(modules={name: _module(name) for name in samples.FILES}, files=7)
 

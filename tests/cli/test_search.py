@@ -92,7 +92,7 @@ def test_findings_decide_before_a_search_that_gave_up(run: Run, engine: Engine) 
             Searched("C", ("w",), 7, 2, False, 2, (), ("max-seconds", "max-states")),
         ],
     )
-    line = "kvlint: the search gave up in A, C: raise --max-seconds (5) and --max-states (20000)\n"
+    line = "kvlint: the search gave up in A, C: raise --max-seconds (5) and --max-states (100000)\n"
     result = run("check", ".", "--max-seconds", "5")
     assert (result.code, result.err) == (1, line)
     result = run("check", ".", "--max-seconds", "5", "--fail-on", "error")
