@@ -48,11 +48,17 @@ class Place:
 
 @dataclass(frozen=True)
 class Arrow:
-    """One leap of one thread, by number."""
+    """One leap of one thread, by number.
+
+    `owner` is the thread that a switch at its end would interrupt (-1: none), `notable` says that
+    the leap may hold a bad event.
+    """
 
     place: int
     shared: int
     leap: Leap
+    owner: int
+    notable: bool
 
 
 @dataclass
@@ -201,9 +207,11 @@ class Search:
             self._expanded.add(state)
             moved = False
             may_stop = self._may_stop_sending(state)
-            for after, thread, leap, cost in self.successors(state, spent < self.bound):
+            for after, thread, arrow, cost in self.successors(state, spent < self.bound):
                 moved = moved or self._moves(state, after, may_stop)
-                self._watch(state, after, thread, leap, outcome)
+                leap = arrow.leap
+                if arrow.notable:
+                    self._watch(state, after, thread, leap, outcome)
                 if leap.death is not None and thread < len(self.threads):
                     continue  # a bad end; what comes after it adds nothing
                 if self._reach(state, after, thread, leap, spent + cost, outcome):
@@ -235,9 +243,10 @@ class Search:
         known = self._level_of.get(after)
         if known is not None and known <= level:
             return False
-        free = self._level_of.get((after[0], -1, *after[PLACES:]))
-        if free is not None and free <= level:
-            return False
+        if after[1] >= 0:
+            free = self._level_of.get((after[0], -1, *after[PLACES:]))
+            if free is not None and free <= level:
+                return False
         if known is None and len(self.parents) >= self.max_states:
             outcome.complete = False
             outcome.limits.add("max-states")
@@ -251,8 +260,8 @@ class Search:
 
     def successors(
         self, state: State, may_interrupt: bool
-    ) -> Iterator[tuple[State, int, Leap, int]]:
-        """Every leap of every thread that may run now: (state, thread, leap, interruptions)."""
+    ) -> Iterator[tuple[State, int, Arrow, int]]:
+        """Every leap of every thread that may run now: (state, thread, arrow, interruptions)."""
         shared, holder = state[0], state[1]
         opened = self._opened(state)
         held_up = holder >= 0 and bool(self.arrows(holder, state[PLACES + holder], shared, opened))
@@ -261,10 +270,10 @@ class Search:
             if cost and not may_interrupt:
                 continue
             at = PLACES + thread
+            before, behind = state[PLACES:at], state[at + 1 :]
             for arrow in self.arrows(thread, state[at], shared, opened):
-                owner = -1 if self.places[arrow.place].wide else thread
-                after = (arrow.shared, owner, *state[PLACES:at], arrow.place, *state[at + 1 :])
-                yield after, thread, arrow.leap, cost
+                after = (arrow.shared, arrow.owner, *before, arrow.place, *behind)
+                yield after, thread, arrow, cost
 
     def _opened(self, state: State) -> bool:
         """Whether anybody outside can know the room: it is open, or being announced."""
@@ -278,13 +287,23 @@ class Search:
         found = self._arrows.get(key)
         if found is None:
             found = self._arrows[key] = [
-                Arrow(self.place_id(to), self.shared_id(leap.shared), leap)
+                self._arrow(thread, to, leap)
                 for to, leap in self._leaps(
                     thread, self.places[place], self.shareds[shared], opened
                 )
                 if self._allowed(leap)
             ]
         return found
+
+    def _arrow(self, thread: int, to: Place, leap: Leap) -> Arrow:
+        domain = self.system.protocol.domain
+        notable = leap.death is not None or any(
+            event.before.status is not event.after.status
+            and (event.before.status is None or domain.is_failure(event.before.status))
+            for event in leap.events
+        )
+        owner = -1 if to.wide else thread
+        return Arrow(self.place_id(to), self.shared_id(leap.shared), leap, owner, notable)
 
     def _allowed(self, leap: Leap) -> bool:
         if self.only is None:

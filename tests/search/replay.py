@@ -63,7 +63,7 @@ def replay(search: Search, path: Path) -> Shared:
         costs = [
             cost
             for to, who, how, cost in search.successors(state, interruptions < search.bound)
-            if (to, who, how) == (after, thread, leap)
+            if (to, who, how.leap) == (after, thread, leap)
         ]
         if not costs:
             raise NotEnabled(f"step {number}: {search.name_of(thread)} cannot do this here")

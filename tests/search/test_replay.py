@@ -10,8 +10,7 @@ import pytest
 
 from kvlint.programs.ir import Op
 from kvlint.programs.machine import Shared
-from kvlint.search.macro import Leap
-from kvlint.search.product import PLACES, Search, State
+from kvlint.search.product import PLACES, Arrow, Search, State
 
 from ..locations import ROOT, missing, shared_folder
 from .replay import NotEnabled, Path, check_end, events_of, replay
@@ -111,9 +110,9 @@ def lie(monkeypatch: pytest.MonkeyPatch, search: Search, path: Path, at: int) ->
     state, thread, leap = path[at]
     honest = search.successors
 
-    def successors(here: State, may_interrupt: bool) -> Iterator[tuple[State, int, Leap, int]]:
+    def successors(here: State, may_interrupt: bool) -> Iterator[tuple[State, int, Arrow, int]]:
         yield from honest(here, may_interrupt)
-        yield state, thread, leap, 0
+        yield state, thread, Arrow(-1, state[0], leap, -1, False), 0
 
     monkeypatch.setattr(search, "successors", successors)
 
