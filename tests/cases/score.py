@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ..locations import shared_folder
 from ..running import Found, check
@@ -72,7 +73,7 @@ def cases() -> tuple[Case, ...]:
     )
 
 
-def _sites(entries: list[dict]) -> tuple[Site, ...]:
+def _sites(entries: list[dict[str, Any]]) -> tuple[Site, ...]:
     return tuple(Site(e["line"], tuple(e["rules"]), e.get("note", "")) for e in entries)
 
 

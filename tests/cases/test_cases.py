@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ..locations import missing
-from .score import MANIFEST, cases, false_alarms, missed
+from .score import MANIFEST, Case, cases, false_alarms, missed
 
 pytestmark = pytest.mark.skipif(missing(MANIFEST) is not None, reason=str(missing(MANIFEST)))
 
@@ -19,10 +19,10 @@ def test_the_manifest_is_read() -> None:
 
 
 @pytest.mark.parametrize("case", DEFECTIVE, ids=lambda case: case.file)
-def test_defect_is_shown(case) -> None:
+def test_defect_is_shown(case: Case) -> None:
     assert missed(case) is None
 
 
 @pytest.mark.parametrize("case", CLEAN, ids=lambda case: case.file)
-def test_clean_file_stays_silent(case) -> None:
+def test_clean_file_stays_silent(case: Case) -> None:
     assert false_alarms(case) == []

@@ -9,6 +9,7 @@ import pytest
 
 from kvlint.programs.ir import Op, listing
 from kvlint.protocol.model import Protocol
+from kvlint.tables import state_name
 
 from .backends import (
     HEAD,
@@ -444,10 +445,10 @@ def test_a_deferred_chunk_goes_back_to_its_queue() -> None:
     found = protocol(source)
     runner = machine(found, thread(found, "work"))
     queued = start(found, "Waiting", ()).having(queue=(True,))
-    seen = {(shared.status.name, shared.queue) for _, _, shared in walk(runner, queued)}
+    seen = {(state_name(shared.status), shared.queue) for _, _, shared in walk(runner, queued)}
     assert seen == {("Waiting", (True,)), ("Waiting", ())}
     ready = start(found, "Waiting", ("infos",)).having(queue=(False, True))
-    reached = {(s.status.name, len(s.queue)) for _, _, s in walk(runner, ready)}
+    reached = {(state_name(s.status), len(s.queue)) for _, _, s in walk(runner, ready)}
     assert ("Moving", 1) in reached
     assert ("Success", 0) in reached
     assert ("Success", 1) not in reached

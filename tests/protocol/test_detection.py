@@ -127,7 +127,7 @@ def test_a_row_with_a_status_in_it() -> None:
 def test_other_words(bad: str, good: str) -> None:
     statuses = f"class Leg:\n    {bad} = 0\n    Queued = 1\n    {good} = 2\n"
     found = protocol(backend(statuses, f"Leg.{bad}", "Leg.Queued", f"Leg.{good}"))
-    assert (found.domain.failures, found.domain.successes) == ({bad}, {good})
+    assert (set(found.domain.failures), set(found.domain.successes)) == ({bad}, {good})
 
 
 def test_settings_name_the_statuses() -> None:
@@ -136,7 +136,7 @@ def test_settings_name_the_statuses() -> None:
     assert protocols(source) == []
     chosen = ProtocolOverrides(status_enum="Leg", failure=("Red",), success=("Green",))
     (found,) = protocols(source, chosen)
-    assert (found.domain.failures, found.domain.successes) == ({"Red"}, {"Green"})
+    assert (set(found.domain.failures), set(found.domain.successes)) == ({"Red"}, {"Green"})
 
 
 # -- threads -----------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def _named(items: list[pytest.Item]) -> Iterator[str]:
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
             version = item.callspec.params.get("version")
-            if version is not None and item.get_closest_marker("releases"):
+            if isinstance(version, str) and item.get_closest_marker("releases"):
                 yield version
 
 

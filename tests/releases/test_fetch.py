@@ -53,7 +53,7 @@ def test_a_release_is_downloaded_once(cache: Path, monkeypatch: pytest.MonkeyPat
 def test_a_failed_download_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KVLINT_RELEASES", str(tmp_path))
     failed = subprocess.CompletedProcess([], 1, "", "noise\nno such version\n")
-    monkeypatch.setattr(fetch.subprocess, "run", lambda *args, **options: failed)
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: failed)
     with pytest.raises(fetch.FetchError, match=r"^sglang 1\.0 .*: no such version$"):
         fetch.release("1.0")
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from . import score
 from .labels import Label, disputed
 
 BASE = Path("/release")
+Judge = Callable[..., list[score.Verdict]]
 
 
 def _label(line: int, verdict: str, *rules: str) -> Label:
@@ -22,7 +24,7 @@ def _found(line: int, rule: str, severity: str = "warning") -> Found:
 
 
 @pytest.fixture
-def judge(monkeypatch: pytest.MonkeyPatch):
+def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
     """Judge labels against findings."""
 
     def run(labels: list[Label], *findings: Found) -> list[score.Verdict]:
@@ -35,12 +37,12 @@ def judge(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(("line", "missed"), [(8, False), (12, False), (7, True), (13, True)])
-def test_a_bug_is_reported_within_two_lines(judge, line: int, missed: bool) -> None:
+def test_a_bug_is_reported_within_two_lines(judge: Judge, line: int, missed: bool) -> None:
     (verdict,) = judge([_label(10, "bug", "KV107", "KV202")], _found(line, "KV202", "note"))
     assert verdict.missed is missed
 
 
-def test_another_rule_is_no_report(judge) -> None:
+def test_another_rule_is_no_report(judge: Judge) -> None:
     (verdict,) = judge([_label(10, "bug", "KV107")], _found(10, "KV108"))
     assert verdict.missed
 
@@ -49,12 +51,14 @@ def test_another_rule_is_no_report(judge) -> None:
     ("severity", "alarm"), [("error", True), ("warning", True), ("note", False)]
 )
 @pytest.mark.parametrize("kind", ["safe", "latent"])
-def test_only_a_note_may_stand_at_a_harmless_site(judge, kind, severity, alarm) -> None:
+def test_only_a_note_may_stand_at_a_harmless_site(
+    judge: Judge, kind: str, severity: str, alarm: bool
+) -> None:
     (verdict,) = judge([_label(10, kind, "KV107")], _found(10, "KV107", severity))
     assert verdict.false_alarm is alarm
 
 
-def test_a_finding_goes_to_the_nearer_bug(judge) -> None:
+def test_a_finding_goes_to_the_nearer_bug(judge: Judge) -> None:
     bug, safe = judge(
         [_label(10, "bug", "KV107"), _label(11, "safe", "KV107")], _found(10, "KV107")
     )
@@ -62,12 +66,12 @@ def test_a_finding_goes_to_the_nearer_bug(judge) -> None:
     assert not safe.false_alarm
 
 
-def test_a_finding_at_a_harmless_site_is_no_excuse_by_a_farther_bug(judge) -> None:
+def test_a_finding_at_a_harmless_site_is_no_excuse_by_a_farther_bug(judge: Judge) -> None:
     verdicts = judge([_label(10, "bug", "KV107"), _label(12, "safe", "KV107")], _found(12, "KV107"))
     assert verdicts[1].false_alarm
 
 
-def test_the_rows_add_up(judge) -> None:
+def test_the_rows_add_up(judge: Judge) -> None:
     verdicts = judge(
         [_label(10, "bug", "KV101"), _label(20, "bug", "KV102"), _label(30, "safe", "KV102")],
         *(_found(10, "KV101"), _found(30, "KV102", "error")),
