@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kvlint.protocol.domain import Member
 from kvlint.rulekit import Hit, View, verdict_of
 
 
@@ -17,6 +18,8 @@ def find(view: View) -> Iterator[Hit]:
         assert after is not None
         if view.protocol.domain.is_failure(after):
             continue  # a Failed ghost makes nobody wait
+        if not witness.wide and instr.stack and _refused(view, after):
+            continue  # an update that means to refuse it but is not atomic is KV201
         call = view.written_at(instr)
         # Where the store is inherited from another file, the backend's own line is its call.
         where = instr.where if instr.where.module is call.module else call
@@ -30,3 +33,9 @@ def find(view: View) -> Iterator[Hit]:
             witness,
             ("revives", id(where.node)),
         )
+
+
+def _refused(view: View, status: Member) -> bool:
+    """Whether no update method would create a room with this status."""
+    tables = [t for t in view.protocol.transitions.values() if t is not None]
+    return bool(tables) and all(status not in table[None, status] for table in tables)
