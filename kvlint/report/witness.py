@@ -42,7 +42,8 @@ def depth(one: Searched) -> str:
     parts = [plural(len(one.threads), "thread"), "1 room"]
     if one.chunks:
         parts.append(plural(one.chunks, "chunk"))
-    parts.append(f"at most {plural(one.preemptions, 'narrow switch')}")
+    alone = " (with 1 chunk)" if one.chunks > 1 else ""
+    parts.append(f"at most {plural(one.preemptions, 'narrow switch')}{alone}")
     end = "complete" if one.complete else "gave up"
     return f"searched {', '.join(parts)}: {plural(one.states, 'state')}, {end}; shortest shown"
 
