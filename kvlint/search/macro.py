@@ -257,6 +257,8 @@ class Folder:
         pauses = not self.narrow and run.touched
         if pauses and any(hop.waited for hop in hops):
             self._stop(run, pc, env, True, done, waiting=True)
+        elif run.touched and not hops:
+            self._stop(run, pc, env, True, done)  # from here it goes round and does nothing more
         ahead: list[_Run] = []
         for hop in hops:
             if hop.waited if pauses else (waiting and not hop.waited):

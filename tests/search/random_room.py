@@ -149,6 +149,23 @@ def spinning() -> str:
     )
 
 
+def hanging() -> str:
+    """A control thread that revives the room after an abort and then goes on for ever."""
+    return SOURCE.format(
+        update=indent(["self.status[room] = new"], 2),
+        serve=indent(["if last:", "    self.update(room, Poll.Success)"], 3),
+        listen=indent(
+            [
+                "self.update(room, Poll.Failed)",
+                "self.update(room, Poll.Moving)",
+                "while True:",
+                "    self.engine.write(room)",
+            ],
+            4,
+        ),
+    )
+
+
 def sources() -> st.SearchStrategy[str]:
     """Whole backends."""
     return st.integers(0, 2**64).map(lambda seed: source(Random(seed)))

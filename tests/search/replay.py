@@ -156,23 +156,28 @@ def _is_free(machine: Machine, at: _At, last: bool | None, leap: Leap) -> bool:
     """Whether a switch here costs nothing: the thread waits, waited, is through or held up."""
     if at.waited or leap.waiting or machine.code[at.pc].op in ENDS | BLOCKS:
         return True
-    return not machine.steps(at.pc, at.env, at.shared, last)
+    if not machine.steps(at.pc, at.env, at.shared, last):
+        return True
+    return all(op in PRIVATE for op in _on_its_own(machine, at))  # goes round for ever
 
 
 def _may_wait(machine: Machine, at: _At) -> bool:
     """Whether the thread can come to a wait without doing anything that others see."""
+    return Op.WINDOW in _on_its_own(machine, at)
+
+
+def _on_its_own(machine: Machine, at: _At) -> set[Op]:
+    """What the thread may do from here on, up to what is not private any more."""
     todo = [(at.pc, at.env)]
     seen = set(todo)
     while todo:
         pc, env = todo.pop()
-        op = machine.code[pc].op
-        if op is Op.WINDOW:
-            return True
-        for step in machine.steps(pc, env, at.shared) if op in PRIVATE else ():
+        private = machine.code[pc].op in PRIVATE
+        for step in machine.steps(pc, env, at.shared) if private else ():
             if (step.pc, step.env) not in seen:
                 seen.add((step.pc, step.env))
                 todo.append((step.pc, step.env))
-    return False
+    return {machine.code[pc].op for pc, _ in seen}
 
 
 def _continued(machine: Machine, at: _At, last: bool | None, leap: Leap) -> Iterator[_At]:

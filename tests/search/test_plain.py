@@ -13,7 +13,7 @@ from kvlint.search.system import System
 from ..programs.backends import protocols
 from . import seed_like
 from .plain import Key, Plain, place_of
-from .random_room import sources, spinning
+from .random_room import hanging, sources, spinning
 from .systems import systems_of
 
 FEW = settings(max_examples=10, deadline=None, derandomize=True, database=None)
@@ -89,6 +89,15 @@ def test_a_thread_that_spins_is_not_stuck(bound: int) -> None:
         found = found_by(search, search.explore())
         plain = Plain(system, run, bound)
         assert found == (plain.pinned, plain.events), run.name
+
+
+@WAYS
+def test_what_a_thread_does_before_it_hangs(
+    narrow: bool, bound: int, plain_bound: int | None
+) -> None:
+    system = system_of(hanging())
+    assert any("ABORT" in run.frames for run in runs(system, 2))
+    compare(system, narrow, bound, plain_bound)
 
 
 @given(source=sources())
