@@ -16,7 +16,7 @@ from kvlint.search.driver import endings
 from kvlint.search.environment import sort_frames
 from kvlint.search.evidence import Evidence, Moment, Witness, outer_site
 from kvlint.search.macro import Folder
-from kvlint.search.system import Operation, System, Thread
+from kvlint.search.system import System, Thread
 
 T = TypeVar("T")
 LOOPS = frozenset({"consumer", "control", "ticker"})
@@ -242,6 +242,3 @@ def cause_of(witness: Witness, failure: frozenset[str]) -> tuple[object, ...]:
         if moment.event.before.sides != moment.event.after.sides and moment.kind != "scheduler":
             return ("pop", id(moment.event.instr.where.node))
     return (witness.kind, witness.run)
-
-
-__all__ = ["LOOPS", "Hit", "Operation", "View", "cause_of", "revivals", "verdict_of"]

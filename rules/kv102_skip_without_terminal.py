@@ -69,10 +69,10 @@ def _latent(view: View) -> Iterator[Hit]:
                 if not domain.is_terminal(status):
                     present = view.system.tracked - {view.table, table}
                     start = Shared(status, frozenset(present), queue=(True,))
-                    yield from _dropped(view, machine, start, table)
+                    yield from _dropped(machine, start, table)
 
 
-def _dropped(view: View, machine: Machine, start: Shared, table: str) -> Iterator[Hit]:
+def _dropped(machine: Machine, start: Shared, table: str) -> Iterator[Hit]:
     folder = Folder(machine, narrow=False)
     for pc, instr in enumerate(machine.code):
         if instr.op is not Op.TAKE:

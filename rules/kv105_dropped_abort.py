@@ -72,7 +72,7 @@ def _unknown_aborts(view: View) -> Iterator[Hit]:
                     )
                 ]
                 if all(_without_effect(leap, code[leap.pc].op) for leap in leaps):
-                    where = _rejection(thread.full.code, frame)
+                    where = _rejection(thread.full.code)
                     if where is not None:
                         yield Hit(
                             where,
@@ -90,7 +90,7 @@ def _without_effect(leap: Leap, end: Op) -> bool:
     return not changed and end is Op.RECV
 
 
-def _rejection(code: list[Instr], frame: Frame) -> Where | None:
+def _rejection(code: list[Instr]) -> Where | None:
     """The first comparison of the frame's tag."""
     for instr in code:
         if instr.op is Op.BRANCH and instr.cond == "frame" and instr.args[1] == Const(0):

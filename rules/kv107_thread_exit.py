@@ -28,7 +28,7 @@ def find(view: View) -> Iterator[Hit]:
 def _death(view: View, witness: Witness, death: Instr) -> Iterator[Hit]:
     thread = witness.moments[-1].thread if witness.moments else "the thread"
     cause = ("death", id(death.where.node))
-    frame = _frame(view, witness)
+    frame = _frame(witness)
     if frame is not None and _reads_differently(view, thread):
         return  # a setting decides who reads the message first; `_possible` says what is left
     sent = f" when {frame} arrives" if frame is not None else ""
@@ -59,7 +59,7 @@ def _reads_differently(view: View, thread: str) -> bool:
     return any(t.root.name == thread and t.full.ambiguous for t in view.system.threads)
 
 
-def _frame(view: View, witness: Witness) -> Frame | None:
+def _frame(witness: Witness) -> Frame | None:
     """The message that the dying thread had received last."""
     for moment in reversed(witness.moments):
         if moment.event.instr.op is Op.RECV:

@@ -32,7 +32,7 @@ def load(
     for path in paths:
         walk.add(path)
     project = Project(problems=walk.problems, files=len(walk.files))
-    loader = Loader(project, cwd, _roots(walk, cwd))
+    loader = Loader(project, cwd, _roots(cwd))
     project.loader = loader
     # Trees are many small objects that all stay: the collector would only look at them again
     # and again.
@@ -124,5 +124,5 @@ def _report(loader: Loader, path: str, error: SourceError) -> None:
     loader.project.problems.append(Gap(shown, error.line, error.message))
 
 
-def _roots(walk: Walk, cwd: str) -> list[str]:
+def _roots(cwd: str) -> list[str]:
     return [cwd, os.path.join(cwd, "python"), os.path.join(cwd, "src")]

@@ -65,11 +65,8 @@ class Builder:
         instr = Instr(op, ctx.where(node), ctx.stack, **parts)  # type: ignore[arg-type]
         instr.next = len(self.code) + 1
         for region in self.unwind:
-            kind = region.__class__
-            if kind is InLock:
-                instr.held |= {region.name}  # type: ignore[attr-defined]
-            elif kind is InHandler:
-                instr.in_handler = True
+            if region.__class__ is InLock:
+                instr.held |= {region.name}
         self.code.append(instr)
         return instr
 
@@ -119,12 +116,12 @@ class Builder:
                 self.unwind = saved[:depth]
                 if stop(region):
                     return region
-                self._clean_up(region, ctx, node)
+                self._clean_up(region)
             return None
         finally:
             self.unwind = saved
 
-    def _clean_up(self, region: Unwind, ctx: Context, node: ast.AST) -> None:
+    def _clean_up(self, region: Unwind) -> None:
         if isinstance(region, InLock):
             self.emit(Op.UNLOCK, region.context, region.node, name=region.name)
         elif isinstance(region, InFinally):
@@ -166,7 +163,7 @@ class Builder:
                         self.jump(handler.label, ctx, node)
                         return
                 else:
-                    self._clean_up(region, ctx, node)
+                    self._clean_up(region)
             dead = self.emit(Op.DEAD, ctx, node, note=note or error)
             dead.next = -1
         finally:
@@ -232,7 +229,7 @@ class Builder:
         self.jump(ahead, ctx, node)
         self.place(pad)
         saved, self.unwind = self.unwind, self.unwind[: depth - 1]
-        self._clean_up(region, ctx, node)
+        self._clean_up(region)
         self.unwind = saved
         self.jump(outer, ctx, node)
         self.place(ahead)

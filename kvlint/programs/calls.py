@@ -164,7 +164,7 @@ class Calls(Expressions):
         if isinstance(target, (Const, Var)) and isinstance(base, (Const, Var)) and name == "get":
             self._arguments(node, ctx)
             return ANY
-        return self._unknown(node, ctx, name, base)
+        return self._unknown(node, ctx, name)
 
     def _by_method_name(self, name: str, receiver: ast.expr, ctx: Context) -> FuncRef | None:
         """A method of an object of unknown class, told by its name alone.
@@ -216,8 +216,6 @@ class Calls(Expressions):
             self.emit(Op.STORE, ctx, node, name=table.name, args=(Const(PRESENT),))
         elif name in ("values", "items", "keys"):
             return TableRef(table.name, view=True)
-        elif name == "get_many" or name == "clear":
-            return ANY
         return ANY
 
     def _pop(
@@ -306,7 +304,7 @@ class Calls(Expressions):
         function = ref.node
         assert not isinstance(function, ast.Lambda)
         handed = any(isinstance(a, (TableRef, QueueRef, FrameRef)) for a in args)
-        if not handed and not self.protocol.relevance.matters(function, ref.owner):
+        if not handed and not self.protocol.relevance.matters(function):
             return self._skip(ref, ctx, node)
         if isinstance(function, ast.AsyncFunctionDef) and not self.awaiting:
             return ANY  # a coroutine that something else will run
@@ -327,9 +325,9 @@ class Calls(Expressions):
             nodes=(*ctx.nodes, function),
         )
         self._bind_parameters(ref, inner, args, kwargs)
-        return self._body(ref, inner, node)
+        return self._body(ref, inner)
 
-    def _body(self, ref: FuncRef, inner: Context, node: ast.AST) -> Value:
+    def _body(self, ref: FuncRef, inner: Context) -> Value:
         assert not isinstance(ref.node, ast.Lambda)
         region = InCall(Label(), self.fresh("result"))
         self.emit(Op.SET, inner, ref.node, dst=region.result, args=(Const(None),))
@@ -370,7 +368,7 @@ class Calls(Expressions):
 
     def _skip(self, ref: FuncRef, ctx: Context, node: ast.AST) -> Value:
         """A call into code without tracked effects."""
-        if self.protocol.relevance.blocks(ref.node, ref.owner):
+        if self.protocol.relevance.blocks(ref.node):
             self.emit(Op.WINDOW, ctx, node, note=ref.name)
         if self.protocol.relevance.raises(ref.node):
             pad = self.may_raise_error("Exception", ctx, node)
@@ -386,9 +384,7 @@ class Calls(Expressions):
         for keyword in node.keywords:
             self.value(keyword.value, ctx)
 
-    def _unknown(
-        self, node: ast.Call, ctx: Context, name: str = "", base: Value | None = None
-    ) -> Value:
+    def _unknown(self, node: ast.Call, ctx: Context, name: str = "") -> Value:
         """A call that cannot be resolved: it may raise, and it may take its time."""
         self._arguments(node, ctx)
         if name in HARMLESS and name not in BLOCKING:

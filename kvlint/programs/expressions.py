@@ -31,14 +31,6 @@ from kvlint.protocol.facts import terminal_name
 ORDERS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 
-ORDER: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
-
-
 class Expressions(Builder):
     """Evaluation of names, attributes, subscripts and conditions."""
 

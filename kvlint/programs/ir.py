@@ -140,8 +140,6 @@ class Instr:
     targets: tuple[int, ...] = ()
     note: str = ""
     held: frozenset[str] = frozenset()
-    in_handler: bool = False
-    iterations: tuple[str, ...] = ()
 
     def successors(self) -> Iterator[int]:
         """Every instruction that may run next."""

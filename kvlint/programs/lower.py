@@ -7,7 +7,7 @@ import ast
 from kvlint.discover.project import ClassInfo, FunctionNode
 from kvlint.programs.builder import TooLarge
 from kvlint.programs.context import Context, InCall, Label
-from kvlint.programs.ir import ANY, Const, Instr, Op, Operand, Program, Var
+from kvlint.programs.ir import ANY, Const, Instr, Op, Program, Var
 from kvlint.programs.refs import FuncRef, ObjRef, Value
 from kvlint.programs.simplify import simplify
 from kvlint.programs.statements import Statements
@@ -54,7 +54,7 @@ class Lowering(Statements):
         end.next = -1
         self.finish()
         code = simplify(self.code)
-        return Program(ref.name, f"{ref.name}", code, kind, self.cut, self.ambiguous)
+        return Program(ref.name, ref.name, code, kind, self.cut, self.ambiguous)
 
     def emit_end(self, ctx: Context, node: ast.AST) -> Instr:
         """The last instruction; it may exceed the size bound so that every label has a place."""
@@ -151,8 +151,3 @@ def _lower_method(
     owner, function = found
     ref = FuncRef(function, owner.module, owner, ObjRef(cls), None, name)
     return Lowering(protocol).program(ref, args, "entry")
-
-
-def operand(value: object) -> Operand:
-    """A constant operand."""
-    return Const(value)

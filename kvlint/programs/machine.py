@@ -14,8 +14,6 @@ from kvlint.protocol.domain import Member, StatusDomain
 from kvlint.protocol.model import NUMBER, Frame
 
 STRANGER = "a frame that nobody in this tree sends"
-DRIVER = "driver"
-
 
 Queued = bool | tuple[str, bool]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from kvlint.discover.project import ClassInfo, FunctionNode
+from kvlint.discover.project import FunctionNode
 from kvlint.programs.names import (
     BLOCKING,
     HARMLESS,
@@ -38,7 +38,7 @@ class Relevance:
         for attribute, cls in protocol.objects.items():
             for name in {n for owner in cls.mro for n in owner.methods} & HARMLESS:
                 found = cls.find(name)
-                if found is not None and self.matters(found[1], found[0]):
+                if found is not None and self.matters(found[1]):
                     self._relevant.add(f"{attribute}.{name}")
         self._close()
         self._blocking: dict[FunctionNode, bool] = {}
@@ -54,7 +54,7 @@ class Relevance:
         for module in modules.values():
             yield from module.functions.values()
 
-    def matters(self, function: FunctionNode | ast.Lambda, owner: ClassInfo | None) -> bool:
+    def matters(self, function: FunctionNode | ast.Lambda) -> bool:
         """Whether inlining the function can add a tracked effect."""
         if isinstance(function, ast.Lambda):
             return True
@@ -63,7 +63,7 @@ class Relevance:
             return True
         return bool(called & self._relevant)
 
-    def blocks(self, function: FunctionNode | ast.Lambda, owner: ClassInfo | None) -> bool:
+    def blocks(self, function: FunctionNode | ast.Lambda) -> bool:
         """Whether the function may wait or transfer."""
         return not isinstance(function, ast.Lambda) and self._blocks(function, 0)
 

@@ -177,7 +177,7 @@ def forget_opaque(code: list[Instr]) -> None:
             if (
                 name not in opaque
                 and all(_is_opaque(i, opaque) for i in found)
-                and any(_says_unknown(i, opaque) for i in found)
+                and any(_says_unknown(i) for i in found)
             ):
                 opaque.add(name)
                 changed = True
@@ -195,6 +195,6 @@ def _is_opaque(instr: Instr, opaque: set[str]) -> bool:
     return operand.value is None or isinstance(operand.value, Abstract)
 
 
-def _says_unknown(instr: Instr, opaque: set[str]) -> bool:
+def _says_unknown(instr: Instr) -> bool:
     operand = instr.args[0]
     return isinstance(operand, Var) or operand.value is UNKNOWN

@@ -207,7 +207,7 @@ class Statements(Calls):
         if isinstance(source, QueueRef):
             self.assign(node.target, source, ctx, node)
         else:
-            self._element(node.target, ctx, node)
+            self._element(node.target, ctx)
         self.unwind.append(InLoop(again, done))
         self.lower_block(node.body, ctx)
         self.unwind.pop()
@@ -228,7 +228,7 @@ class Statements(Calls):
         else:
             self.branch("unknown", (), inside, other, ctx, node, note="loop")
 
-    def _element(self, target: ast.expr, ctx: Context, node: ast.AST) -> None:
+    def _element(self, target: ast.expr, ctx: Context) -> None:
         for part in ast.walk(target):
             if isinstance(part, ast.Name):
                 ctx.names[part.id] = ANY
@@ -340,7 +340,7 @@ class Statements(Calls):
                 locks.append(InLock(value.name, item.context_expr, ctx))
                 self.unwind.append(locks[-1])
             elif item.optional_vars is not None:
-                self._element(item.optional_vars, ctx, node)
+                self._element(item.optional_vars, ctx)
         self.lower_block(node.body, ctx)
         for lock in reversed(locks):
             self.unwind.pop()

@@ -187,15 +187,12 @@ def _managers(table: StatusTable, facts: dict[ClassInfo, ClassFacts]) -> list[Cl
     around = [
         c
         for c, fact in facts.items()
-        if c not in family
-        and c.module.linted
-        and _runs_threads(c, facts)
-        and _reaches(fact, table, facts)
+        if c not in family and c.module.linted and _runs_threads(c, facts) and _reaches(fact, table)
     ]
     return around or family
 
 
-def _reaches(fact: ClassFacts, table: StatusTable, facts: dict[ClassInfo, ClassFacts]) -> bool:
+def _reaches(fact: ClassFacts, table: StatusTable) -> bool:
     if table.name in fact.mentions:
         return True
     own = set(table.owner.methods) - {"__init__"}

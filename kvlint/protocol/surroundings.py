@@ -33,7 +33,7 @@ def fill(
     reached = protocol.reaches.of(role)
     protocol.role = role
     protocol.components = _components(protocol, values)
-    protocol.holders = _holders(protocol, overrides, role)
+    protocol.holders = _holders(protocol, role)
     classes = protocol.classes
     own = [facts[c] for c in classes if c in facts]
     protocol.containers = frozenset(n for f in facts.values() for n in f.containers)
@@ -53,7 +53,7 @@ def fill(
     protocol.nullable = frozenset(n for f in facts.values() for n in f.nulled)
     protocol.fields = _fields(protocol)
     protocol.objects = _objects(protocol)
-    strangers = _called_by_others_only(protocol, overrides, role)
+    strangers = _called_by_others_only(protocol, role)
     protocol.roots = tuple(_roots(protocol, own, reached, role, strangers))
     protocol.frames = tuple(_frames(protocol, values))
 
@@ -71,9 +71,7 @@ def _components(protocol: Protocol, values: Values) -> tuple[ClassInfo, ...]:
     return tuple(found)
 
 
-def _holders(
-    protocol: Protocol, overrides: ProtocolOverrides, role: Role | None
-) -> tuple[ClassInfo, ...]:
+def _holders(protocol: Protocol, role: Role | None) -> tuple[ClassInfo, ...]:
     """Classes whose objects keep the manager in an attribute and drive rooms through it."""
     candidates = [
         c
@@ -166,10 +164,7 @@ def _union(protocol: Protocol, roles: Iterable[Role]) -> set[str]:
 
 
 def _updaters(protocol: Protocol, own: list[ClassFacts]) -> tuple[str, ...]:
-    """Methods that write a status they were handed, in the order they are found.
-
-    A method that only forwards its status to another updater through `super()` counts too.
-    """
+    """Methods that store a status they were handed, in the order they are found."""
     names: dict[str, None] = {}
     for fact in own:
         for store in fact.stores:
@@ -345,13 +340,11 @@ def called_names(function: FunctionNode) -> set[str]:
     }
 
 
-def _called_by_others_only(
-    protocol: Protocol, overrides: ProtocolOverrides, role: Role | None
-) -> set[str]:
+def _called_by_others_only(protocol: Protocol, role: Role | None) -> set[str]:
     """Methods that holders of other roles call and this role's do not."""
     if role is None:
         return set()
-    others = [_holders(protocol, overrides, r) for r in protocol.roles if r != role]
+    others = [_holders(protocol, r) for r in protocol.roles if r != role]
     theirs = {name for holders in others for name in _calls_of(protocol, holders)}
     return theirs - _calls_of(protocol, protocol.holders)
 

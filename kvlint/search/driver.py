@@ -12,8 +12,6 @@ from kvlint.search.macro import Folder, Leap
 from kvlint.search.system import Operation, System
 from kvlint.tables import outcomes
 
-CHUNKS = 2
-
 
 @dataclass(frozen=True)
 class Phase:

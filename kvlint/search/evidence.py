@@ -50,7 +50,6 @@ class Evidence:
     states: int = 0
     complete: bool = True
     searched: bool = False
-    incomplete_runs: list[str] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
     limits: set[str] = field(default_factory=set)
 
@@ -100,7 +99,6 @@ def gather(system: System, bounds: Bounds) -> Evidence:
             evidence.states += outcome.states
             if not outcome.complete:
                 evidence.complete = False
-                evidence.incomplete_runs.append(run.name)
                 evidence.limits |= outcome.limits
             baseline = Baseline(system, plans[0], bounds)
             for witness in _witnesses(search, outcome, baseline, run is plans[0], known):

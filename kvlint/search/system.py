@@ -38,7 +38,7 @@ EFFECTS = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT, Op.PUT})
 class Operation:
     """Something that code outside the threads may call."""
 
-    kind: str  # open, feed, poll, abort, close, other
+    kind: str  # open, feed, step, poll, abort, close, finish, other
     cls: ClassInfo
     name: str
     full: Program
@@ -67,7 +67,6 @@ class System:
     fields: frozenset[str] = frozenset()
     main_queues: frozenset[str] | None = None
     frames: tuple[object, ...] = ()
-    peers_known: bool = False
     gaps: list[tuple[int, str]] = field(default_factory=list)
     habits: Habits | None = None
     _folders: dict[tuple[Program, int, bool], Folder] = field(default_factory=dict)
@@ -126,7 +125,7 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
     """Lower everything of one protocol; `frames` are the messages its peers may send."""
     system = System(protocol)
     roots = _lowered_roots(protocol, system)
-    entries = list(_lowered_entries(protocol, [p for _, p in roots]))
+    entries = list(_lowered_entries(protocol))
     programs = [p for _, p in roots] + [p for _, _, p in entries]
     outside = _open_queues(protocol, programs)
     system.tracked = tracked_tables(programs, protocol.status_table, protocol.tables)
@@ -142,7 +141,6 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
         kind = _operation_kind(system, cls, name, small)
         if kind:
             system.operations.append(Operation(kind, cls, name, program, small))
-    system.peers_known = bool(frames)
     system.frames = (*(frames or _tags(system)), *(Outside(name) for name in outside))
     return system
 
@@ -208,9 +206,7 @@ def _lowered_roots(protocol: Protocol, system: System) -> list[tuple[ThreadRoot,
     return found
 
 
-def _lowered_entries(
-    protocol: Protocol, roots: list[Program]
-) -> Iterator[tuple[ClassInfo, str, Program]]:
+def _lowered_entries(protocol: Protocol) -> Iterator[tuple[ClassInfo, str, Program]]:
     """Public methods that nothing inside the protocol calls, and the holders' methods."""
     inside = _called_inside(protocol)
     targets = {root.name for root in protocol.roots}
@@ -230,7 +226,7 @@ def _lowered_entries(
                 known = name.startswith(POLL_WORDS) or ABORT_WORDS.search(name)
                 if not holder and name in inside and not known:
                     continue
-                if not protocol.relevance.matters(owner.methods[name], owner):
+                if not protocol.relevance.matters(owner.methods[name]):
                     continue
                 program = lower_method(protocol, cls, name)
                 if program is not None:
