@@ -17,7 +17,7 @@ HARMLESS = frozenset(
     index count encode decode strip split rsplit join format startswith endswith lower upper
     debug info warning error exception critical log warning_once info_once time monotonic
     perf_counter is_set set clear tobytes tolist reshape astype cpu numel size get_nowait
-    trace_slice_start trace_slice_end rebuild_thread_context inc observe""".split()
+    inc observe""".split()
 )
 QUIET_NAMES = frozenset(
     """len str repr isinstance issubclass hasattr id print type bool callable hash vars abs

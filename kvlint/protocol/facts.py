@@ -14,7 +14,6 @@ from kvlint.protocol.bodies import body_of
 DICT_MAKERS = frozenset({"dict", "defaultdict", "OrderedDict", "WeakValueDictionary", "TTLCache"})
 SET_MAKERS = frozenset({"set"})
 LOCK_MAKERS = frozenset({"Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore"})
-QUEUE_MAKERS = frozenset({"Queue", "SimpleQueue", "LifoQueue", "PriorityQueue", "FastQueue"})
 SPAWNERS = frozenset({"submit", "ensure_future", "create_task", "run_coroutine_threadsafe"})
 
 
@@ -172,7 +171,7 @@ def _note_assign(facts: ClassFacts, target: ast.expr, value: ast.expr, scope: Sc
         made = _made(value)
         if made in LOCK_MAKERS:
             facts.locks.add(target.attr)
-        elif made in QUEUE_MAKERS:
+        elif made is not None and made.endswith("Queue"):
             facts.queues.add(target.attr)
 
 
