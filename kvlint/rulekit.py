@@ -146,6 +146,8 @@ class View:
     @cached_property
     def readers(self) -> frozenset[str]:
         """Methods that only return what the status table says, under a lock or not."""
+        if self.protocol.readers:
+            return self.protocol.readers
         found = set()
         for cls in self.protocol.classes:
             for name, function in cls.methods.items():

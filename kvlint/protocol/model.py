@@ -78,6 +78,8 @@ class Protocol:
     queues: frozenset[str] = frozenset()
     locks: frozenset[str] = frozenset()
     updaters: tuple[str, ...] = ()
+    readers: frozenset[str] = frozenset()
+    entry_points: frozenset[str] = frozenset()
     nullable: frozenset[str] = frozenset()
     fields: frozenset[str] = frozenset()
     default_tables: frozenset[str] = frozenset()

@@ -45,6 +45,8 @@ def fill(
     protocol.locks = frozenset(n for f in own for n in f.locks)
     protocol.queues = frozenset(overrides.queues) or frozenset(n for f in own for n in f.queues)
     protocol.updaters = tuple(overrides.updaters) or _updaters(protocol, own)
+    protocol.readers = frozenset(overrides.readers)
+    protocol.entry_points = frozenset(overrides.entry_points)
     keys = _room_names(protocol, own)
     protocol.side_tables = frozenset(overrides.side_tables) or _side_tables(protocol, own, keys)
     protocol.default_tables = frozenset(

@@ -207,30 +207,46 @@ def _lowered_roots(protocol: Protocol, system: System) -> list[tuple[ThreadRoot,
 
 
 def _lowered_entries(protocol: Protocol) -> Iterator[tuple[ClassInfo, str, Program]]:
-    """Public methods that nothing inside the protocol calls, and the holders' methods."""
-    inside = _called_inside(protocol)
-    targets = {root.name for root in protocol.roots}
+    """Public methods that nothing inside the protocol calls, and the holders' methods.
+
+    Where the settings name entry points, those methods and the holders' constructors.
+    """
+    internal = _internal(protocol)
     classes: tuple[ClassInfo, ...] = protocol.holders or (protocol.manager, *protocol.components)
     for cls in classes:
         holder = cls in protocol.holders
         seen: set[str] = set()
         for owner in cls.mro:
             for name in owner.methods:
-                if name in seen or (name.startswith("_") and name != "__init__"):
+                if name in seen:
                     continue
                 seen.add(name)
-                if name == "__init__" and not holder:
-                    continue
-                if not holder and (name in targets or name in protocol.updaters):
-                    continue
-                known = name.startswith(POLL_WORDS) or ABORT_WORDS.search(name)
-                if not holder and name in inside and not known:
+                if name == "__init__":
+                    if not holder:
+                        continue
+                elif protocol.entry_points:
+                    if name not in protocol.entry_points:
+                        continue
+                elif name.startswith("_") or (not holder and name in internal):
                     continue
                 if not protocol.relevance.matters(owner.methods[name]):
                     continue
                 program = lower_method(protocol, cls, name)
                 if program is not None:
                     yield cls, name, program
+
+
+def _internal(protocol: Protocol) -> set[str]:
+    """Methods of the manager that nobody outside is taken to call, public or not.
+
+    Polls and aborts are for outside callers, even where the manager uses them as well.
+    """
+    inside = {
+        name
+        for name in _called_inside(protocol)
+        if not (name.startswith(POLL_WORDS) or ABORT_WORDS.search(name))
+    }
+    return inside | {root.name for root in protocol.roots} | set(protocol.updaters)
 
 
 def _called_inside(protocol: Protocol) -> set[str]:
