@@ -1,10 +1,9 @@
 """Explicit-state search over all threads of one room, breadth first.
 
 Two passes. The wide one lets a thread be interrupted only where it waits or transfers; the narrow
-one anywhere, with at most `preemptions` interruptions elsewhere (iterative context bounding:
-Musuvathi and Qadeer, PLDI 2007). Each run allows one disturbance (an abort by message, by the
-scheduler, by an outside caller, or one tick of a watcher), so that "at most one abort per room" is
-part of the environment.
+one before any access to something shared, with at most `preemptions` interruptions where the thread
+does not wait (iterative context bounding: Musuvathi and Qadeer, PLDI 2007). Each run allows one
+disturbance (`environment.runs`), so that "at most one abort per room" is part of the environment.
 
 Shared states and places of threads are numbered as they are met, so a state of the search is a
 short tuple of integers and a thread's leaps from a pair of numbers are worked out once.
