@@ -161,8 +161,8 @@ def test_what_was_searched_is_that_of_the_findings_class() -> None:
     found = finding("KV101", "narrow", Span("a.py", 1), witness=walk("w"), searched="M[PREFILL]")
     text = full.render([found], Sources(), Style(width=140), searched)
     assert (
-        "searched 2 threads, 1 room, 2 chunks, at most 1 narrow switch (with 1 chunk): 1234 states, "
-        "gave up; shortest shown\n" in text
+        "searched 2 threads, 1 room, 2 chunks, at most 1 narrow switch (with 1 chunk): 1234 "
+        "states, gave up; shortest shown\n" in text
     )
     assert text.count("searched") == 1
 
