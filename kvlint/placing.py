@@ -6,6 +6,7 @@ import ast
 import hashlib
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 
 from kvlint.findings import SEVERITIES, SEVERITY_OF, VERDICTS, Finding, Related, Span
 from kvlint.programs.ir import Where
@@ -117,8 +118,6 @@ def _finding(rule: str, name: str, hit: Hit, span: Span, unique: str, group: int
 
 def _named_groups(found: list[Finding]) -> list[Finding]:
     """Name each group after the fingerprint of its worst finding."""
-    from dataclasses import replace
-
     lead: dict[str, Finding] = {}
     for finding in found:
         first = lead.get(finding.group)

@@ -108,13 +108,6 @@ class ClassInfo:
             after = after or cls is owner
         return None
 
-    def find_attribute(self, name: str) -> tuple[ClassInfo, ast.expr] | None:
-        """The class-level value of `name`, with the class that assigns it."""
-        for cls in self.mro:
-            if name in cls.attributes:
-                return cls, cls.attributes[name]
-        return None
-
     def is_subclass_of(self, other: ClassInfo) -> bool:
         """Whether `other` is this class or one of its ancestors."""
         return other in self.mro

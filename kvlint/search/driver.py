@@ -110,7 +110,10 @@ class Driver:
         return True
 
     def ready(self, shared: Shared) -> bool:
-        """Whether the scheduler would send: not before the peer's metadata, not after the end."""
+        """Whether the scheduler would send: the room is open and the peer's metadata is there.
+
+        An end does not stop it: it sends on until a poll has told it.
+        """
         domain = self.system.protocol.domain
         if shared.status is None or domain.is_terminal(shared.status):
             return shared.status is not None
