@@ -89,6 +89,7 @@ def gather(system: System, bounds: Bounds) -> Evidence:
     wide = plans[1:] or plans
     # What a narrow switch can break does not need a second chunk in flight.
     single = runs(system, 1)[-len(wide) :]
+    baseline = Baseline(system, plans[0], bounds)
     # Coroutines of one loop are only interrupted where they wait.
     for narrow in (False,) if system.cooperative else (False, True):
         for run in single if narrow else wide:
@@ -100,19 +101,26 @@ def gather(system: System, bounds: Bounds) -> Evidence:
             if not outcome.complete:
                 evidence.complete = False
                 evidence.limits |= outcome.limits
-            baseline = Baseline(system, plans[0], bounds)
             for witness in _witnesses(search, outcome, baseline, run is plans[0], known):
                 evidence.witnesses.append(witness)
+    if baseline.limits:
+        evidence.complete = False
+        evidence.limits |= baseline.limits
     return evidence
 
 
 class Baseline:
-    """Does a request end well if the same unknown choices are made without the disturbance?"""
+    """Does a request end well if the same unknown choices are made without the disturbance?
+
+    `limits` holds the bounds that kept an answer from being found: a pin that is left out for
+    want of one is not known to be none.
+    """
 
     def __init__(self, system: System, plain: Run, bounds: Bounds) -> None:
         self.system = system
         self.plain = plain
         self.bounds = bounds
+        self.limits: set[str] = set()
         self._known: dict[frozenset[tuple[Instr, int]], bool] = {}
 
     def concludes(self, path: Iterable[Leap]) -> bool:
@@ -122,8 +130,14 @@ class Baseline:
             only: Decisions = {}
             for instr, to in made:
                 only[instr] = only.get(instr, frozenset()) | {to}
-            search = Search(self.system, self.plain, False, 0, self.bounds.max_states, only)
-            self._known[made] = search.explore().concluded
+            bounds = self.bounds
+            search = Search(
+                self.system, self.plain, False, 0, bounds.max_states, only, bounds.deadline
+            )
+            outcome = search.explore()
+            if not outcome.concluded:
+                self.limits |= outcome.limits
+            self._known[made] = outcome.concluded
         return self._known[made]
 
 
