@@ -7,7 +7,8 @@ is minimised).
 
 from __future__ import annotations
 
-from kvlint.programs.ir import ANY, EMPTY, PRESENT, UNKNOWN, Const, Instr, Op, Var
+from kvlint.programs.ir import ANY, PRESENT, UNKNOWN, Const, Instr, Op, Var
+from kvlint.programs.machine import truth
 from kvlint.protocol.domain import Member
 
 PURE = frozenset({Op.SET, Op.MAX, Op.MIN, Op.CHUNK_FIELD})
@@ -125,23 +126,12 @@ def _constant_branch(instr: Instr) -> bool | None:
         return None
     values = [a.value for a in instr.args if isinstance(a, Const)]
     if instr.cond == "true":
-        return truth_of(values[0])
+        return truth(values[0])
     if instr.cond == "equal" and all(v is None or isinstance(v, (Member, bool)) for v in values):
         return values[0] == values[1]
     if instr.cond == "equal" and None in values and PRESENT in values:
         return False
     return None
-
-
-def truth_of(value: object) -> bool | None:
-    """Truth of a known value."""
-    if value is UNKNOWN:
-        return None
-    if value is PRESENT:
-        return True
-    if value is EMPTY or value is None:
-        return False
-    return bool(value.value if isinstance(value, Member) else value)
 
 
 def _make_jump(instr: Instr) -> None:
