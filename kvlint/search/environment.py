@@ -14,8 +14,8 @@ from kvlint.programs.ir import Op
 from kvlint.programs.machine import STRANGER, Shared
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Frame, Protocol
-from kvlint.search.product import Run
 from kvlint.search.system import System, only_adds
+from kvlint.search.transitions import Run
 
 
 def delivered(protocol: Protocol, siblings: Iterable[Protocol]) -> tuple[Frame, ...]:

@@ -10,8 +10,9 @@ from kvlint.config import Settings
 from kvlint.programs.ir import Instr, Op, Where
 from kvlint.search.environment import runs
 from kvlint.search.macro import Event, Leap
-from kvlint.search.product import Decisions, Finish, Outcome, Run, Search
+from kvlint.search.product import Finish, Outcome, Search
 from kvlint.search.system import System
+from kvlint.search.transitions import Decisions, Run
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ class Folder:
         self.cut = False
         ops = {instr.op for instr in machine.code}
         self._reads_frames = Op.RECV in ops
-        self._reads_fields = bool(ops & FIELDS)
+        self.reads_fields = bool(ops & FIELDS)
         self._reads_queue = bool(ops & {Op.TAKE, Op.PUT})
         self._hops: dict[tuple[int, Env], tuple[Hop, ...]] = {}
         self._leaps: dict[tuple[int, Env, Shared, bool | None, bool], list[Leap]] = {}
@@ -139,7 +139,7 @@ class Folder:
         return Shared(
             shared.status,
             shared.sides,
-            shared.fields if self._reads_fields else (),
+            shared.fields if self.reads_fields else (),
             shared.locks,
             shared.queue if self._reads_queue else (),
             shared.frames if self._reads_frames else frozenset(),
@@ -151,7 +151,7 @@ class Folder:
         return Shared(
             seen.status,
             seen.sides,
-            seen.fields if self._reads_fields else before.fields,
+            seen.fields if self.reads_fields else before.fields,
             seen.locks,
             seen.queue if self._reads_queue else before.queue,
             seen.frames if self._reads_frames else before.frames,

@@ -1,12 +1,10 @@
 """Explicit-state search over all threads of one room, breadth first.
 
 Two passes. The wide one lets a thread be interrupted only where it waits or transfers; the narrow
-one before any access to something shared, with at most `preemptions` interruptions where the thread
-does not wait (iterative context bounding: Musuvathi and Qadeer, PLDI 2007). Each run allows one
-disturbance (`environment.runs`), so that "at most one abort per room" is part of the environment.
-
-Shared states and places of threads are numbered as they are met, so a state of the search is a
-short tuple of integers and a thread's leaps from a pair of numbers are worked out once.
+one after any access to something shared, in at most `preemptions` stretches (`stretch`), which
+covers every schedule with at most that many interruptions (iterative context bounding: Musuvathi
+and Qadeer, PLDI 2007). Each run allows one disturbance (`environment.runs`), so that "at most one
+abort per room" is part of the environment.
 """
 
 from __future__ import annotations
@@ -16,48 +14,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import monotonic
 
-from kvlint.programs.ir import Instr, Op
-from kvlint.programs.machine import Env, Shared
-from kvlint.search.driver import Driver, Move, Phase
-from kvlint.search.macro import ENDS, Event, Folder, Leap
-from kvlint.search.system import Operation, System, Thread
+from kvlint.programs.ir import Instr
+from kvlint.programs.machine import Shared
+from kvlint.search.driver import Phase
+from kvlint.search.footprint import Footprint
+from kvlint.search.macro import Event, Leap
+from kvlint.search.stretch import Stretch, Stretches
+from kvlint.search.system import System
+from kvlint.search.transitions import IDLE, Arrow, Decisions, Run, Transitions
 
-IDLE = -1
 CLOCK_EVERY = 1024  # states between two looks at the clock
-# (shared, who would be interrupted by a switch, place of each thread)
+# (shared, which pause a thread is held at or -1, place of each thread)
 State = tuple[int, ...]
 PLACES = 2  # where the places begin in a state
-Decisions = dict[Instr, frozenset[int]]
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where one thread is. A driver or caller that runs no operation has pc IDLE."""
-
-    pc: int
-    env: Env = ()
-    operation: Operation | None = None
-    phase: Phase | None = None
-    turns: int = 0
-    last: bool | None = None
-    wide: bool = True
-    fed: bool = False
-    waiting: bool = False
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """One leap of one thread, by number.
-
-    `owner` is the thread that a switch at its end would interrupt (-1: none), `notable` says that
-    the leap may hold a bad event.
-    """
-
-    place: int
-    shared: int
-    leap: Leap
-    owner: int
-    notable: bool
 
 
 @dataclass
@@ -87,18 +56,6 @@ class Outcome:
     ends: list[Finish] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Run:
-    """One environment: the messages that arrive and the disturbance that may happen."""
-
-    name: str
-    frames: frozenset[object]
-    aborts: tuple[Operation, ...] = ()
-    callers: tuple[Operation, ...] = ()
-    tickers: tuple[Thread, ...] = ()
-    chunks: int = 2
-
-
 class Search:
     """One run over one system; `only` restricts unknown choices to those given."""
 
@@ -119,50 +76,24 @@ class Search:
         self.max_states = max_states
         self.only = only
         self.deadline = deadline
-        self.threads = [t for t in system.threads if t.kind != "ticker" or t in run.tickers]
-        self.folders = [
-            system.folder(t.program, system.threads.index(t) + 1, narrow) for t in self.threads
-        ]
-        self.driver_index = len(self.threads)
-        self.caller_index = self.driver_index + 1
-        self.driver = Driver(system, run.chunks, run.aborts)
+        self.transitions = Transitions(system, run, narrow, only)
+        self.stretches = Stretches(self.transitions)
+        self.threads = self.transitions.threads
+        self.driver = self.transitions.driver
+        self.driver_index = self.transitions.driver_index
+        self.places = self.transitions.places
+        self.shareds = self.transitions.shareds
         self.parents: dict[State, tuple[State, int, Leap] | None] = {}
-        self.places: list[Place] = []
-        self._place_ids: dict[Place, int] = {}
-        self.shareds: list[Shared] = []
-        self._shared_ids: dict[Shared, int] = {}
+        self._pauses: list[tuple[int, Footprint]] = []
+        self._pause_ids: dict[tuple[int, Footprint], int] = {}
         self._noted: set[object] = set()
         self._level_of: dict[State, int] = {}
         self._expanded: set[State] = set()
-        self._arrows: dict[tuple[int, int, int, bool], list[Arrow]] = {}
-
-    # -- numbering -------------------------------------------------------------------
-
-    def place_id(self, place: Place) -> int:
-        """The number of a place."""
-        found = self._place_ids.get(place)
-        if found is None:
-            found = self._place_ids[place] = len(self.places)
-            self.places.append(place)
-        return found
-
-    def shared_id(self, shared: Shared) -> int:
-        """The number of a shared state."""
-        found = self._shared_ids.get(shared)
-        if found is None:
-            found = self._shared_ids[shared] = len(self.shareds)
-            self.shareds.append(shared)
-        return found
-
-    # -- the state graph -------------------------------------------------------------
 
     def initial(self) -> State:
         """Nothing has happened; all messages of the run are still to come."""
-        places = [Place(0, f.machine.initial()) for f in self.folders]
-        places.append(Place(IDLE, phase=Phase()))
-        places.append(Place(IDLE))
-        shared = self.shared_id(Shared(frames=self.run.frames))
-        return (shared, -1, *(self.place_id(p) for p in places))
+        shared, places = self.transitions.initial()
+        return (shared, -1, *places)
 
     def name_of(self, thread: int) -> str:
         """How a witness calls a thread."""
@@ -170,11 +101,13 @@ class Search:
             return self.threads[thread].root.name
         return "scheduler" if thread == self.driver_index else "caller"
 
+    # -- the state graph -------------------------------------------------------------
+
     def explore(self) -> Outcome:
         """Search everything within the bounds.
 
-        Level by level: what needs no interruption first, then what needs one, and so on. A state
-        that a lower level has reached is not looked at again, for it can do no more now.
+        Level by level: what interrupts nobody first, then what interrupts one stretch, and so on.
+        A state that a lower level has reached is not looked at again, for it can do no more now.
         """
         outcome = Outcome()
         start = self.initial()
@@ -186,7 +119,7 @@ class Search:
             if not self._level(spent, levels, outcome):
                 break
         outcome.states = len(self.parents)
-        if self.system.cut():
+        if self.system.cut() or self.stretches.cut:
             outcome.complete = False
         return outcome
 
@@ -204,18 +137,17 @@ class Search:
             if state in self._expanded:
                 continue
             self._expanded.add(state)
+            self._watch(state, outcome)
             moved = False
             may_stop = self._may_stop_sending(state)
             for after, thread, arrow, cost in self.successors(state, spent < self.bound):
                 moved = moved or self._moves(state, after, may_stop)
                 leap = arrow.leap
-                if arrow.notable:
-                    self._watch(state, after, thread, leap, outcome)
                 if leap.death is not None and thread < len(self.threads):
                     continue  # a bad end; what comes after it adds nothing
                 if self._reach(state, after, thread, leap, spent + cost, outcome):
                     levels[spent + cost].append(after)
-            if not moved and self._is_stuck(state, may_stop):
+            if not moved and state[1] < 0:
                 self._judge(state, outcome)
         return True
 
@@ -223,11 +155,6 @@ class Search:
         """Whether something happens in a step that does not depend on a scheduler's goodwill."""
         same = after[0] == state[0] and after[PLACES:] == state[PLACES:]
         return not same and not (may_stop and self._sends(state, after))
-
-    def _is_stuck(self, state: State, may_stop: bool) -> bool:
-        """Whether nobody can go on, not even by interrupting a thread that goes round in place."""
-        ahead = self.successors(state, True)
-        return not any(self._moves(state, after, may_stop) for after, _, _, _ in ahead)
 
     def _reach(
         self,
@@ -260,164 +187,71 @@ class Search:
     def successors(
         self, state: State, may_interrupt: bool
     ) -> Iterator[tuple[State, int, Arrow, int]]:
-        """Every leap of every thread that may run now: (state, thread, arrow, interruptions)."""
-        shared, holder = state[0], state[1]
-        opened = self._opened(state)
-        held_up = holder >= 0 and bool(self.arrows(holder, state[PLACES + holder], shared, opened))
-        for thread in range(len(state) - PLACES):
-            cost = 1 if held_up and thread != holder else 0
-            if cost and not may_interrupt:
-                continue
+        """Every way on: (state, thread, arrow, stretches that it interrupts).
+
+        While a thread is held at a pause, only what conflicts with its last access.
+        """
+        for thread, stretch, last in self._stretches(state):
             at = PLACES + thread
             before, behind = state[PLACES:at], state[at + 1 :]
-            for arrow in self.arrows(thread, state[at], shared, opened):
-                after = (arrow.shared, arrow.owner, *before, arrow.place, *behind)
-                yield after, thread, arrow, cost
-
-    def _opened(self, state: State) -> bool:
-        """Whether anybody outside can know the room: it is open, or being announced."""
-        driver = self.places[state[PLACES + self.driver_index]]
-        known = driver.pc == IDLE or driver.wide
-        return known and driver.phase is not None and driver.phase.stage != "new"
-
-    def arrows(self, thread: int, place: int, shared: int, opened: bool) -> list[Arrow]:
-        """The leaps of a thread from a place in a shared state."""
-        key = (thread, place, shared, opened)
-        found = self._arrows.get(key)
-        if found is None:
-            found = self._arrows[key] = [
-                self._arrow(thread, to, leap)
-                for to, leap in self._leaps(
-                    thread, self.places[place], self.shareds[shared], opened
-                )
-                if self._allowed(leap)
-            ]
-        return found
-
-    def _arrow(self, thread: int, to: Place, leap: Leap) -> Arrow:
-        domain = self.system.protocol.domain
-        notable = leap.death is not None or any(
-            event.before.status is not event.after.status
-            and (event.before.status is None or domain.is_failure(event.before.status))
-            for event in leap.events
-        )
-        owner = -1 if to.wide else thread
-        return Arrow(self.place_id(to), self.shared_id(leap.shared), leap, owner, notable)
-
-    def _allowed(self, leap: Leap) -> bool:
-        if self.only is None:
-            return True
-        return all(to in self.only.get(instr, (to,)) for instr, to in leap.decisions)
-
-    # -- leaps of one thread ---------------------------------------------------------
-
-    def folder(self, thread: int, place: Place) -> Folder:
-        """What runs a thread at this place."""
-        if place.operation is None:
-            return self.folders[thread]
-        number = len(self.system.threads) + 1 + thread - self.driver_index
-        return self.system.folder(place.operation.program, number, self.narrow)
-
-    def _leaps(
-        self, thread: int, place: Place, shared: Shared, opened: bool
-    ) -> Iterator[tuple[Place, Leap]]:
-        if place.pc == IDLE:
-            if thread == self.caller_index:
-                yield from self._call(place, shared, opened)
-            else:
-                yield from self._schedule(place, shared)
-            return
-        folder = self.folder(thread, place)
-        if folder.machine.code[place.pc].op in ENDS:
-            return
-        if thread < len(self.threads) and not self._enabled(thread, place, opened):
-            return
-        for leap in folder.leaps(place.pc, place.env, shared, place.last, place.waiting):
-            if self._as_planned(thread, place, leap, shared, folder):
-                yield self._advance(thread, place, leap, folder), leap
-
-    def _as_planned(
-        self, thread: int, place: Place, leap: Leap, shared: Shared, folder: Folder
-    ) -> bool:
-        """Whether this way through an operation is one that the scheduler means to take."""
-        if place.operation is None or thread != self.driver_index:
-            return True
-        over = folder.machine.code[leap.pc].op in ENDS
-        return self.driver.meant(place.operation, place.last, leap, shared, over, place.fed)
-
-    def _enabled(self, thread: int, place: Place, opened: bool) -> bool:
-        kind = self.threads[thread].kind
-        if kind == "task":
-            return opened
-        return kind != "ticker" or (opened and place.turns < 2)
-
-    def _advance(self, thread: int, place: Place, leap: Leap, folder: Folder) -> Place:
-        op = folder.machine.code[leap.pc].op
-        if place.operation is None:
-            turns = place.turns
-            if self.threads[thread].kind == "ticker" and any(
-                e.instr.op is Op.WINDOW for e in leap.events
-            ):
-                turns += 1
-            return Place(leap.pc, leap.env, turns=turns, wide=leap.wide, waiting=leap.waiting)
-        if op in ENDS:  # an exception goes to the caller, who is done with the call as well
-            return Place(IDLE, (), None, place.phase, place.turns)
-        fed = place.fed or any(e.instr.op is Op.PUT for e in leap.events)
-        return Place(
-            leap.pc,
-            leap.env,
-            place.operation,
-            place.phase,
-            place.turns,
-            place.last,
-            leap.wide,
-            fed,
-            leap.waiting,
-        )
-
-    def _schedule(self, place: Place, shared: Shared) -> Iterator[tuple[Place, Leap]]:
-        phase = place.phase
-        assert phase is not None
-        if phase.stage == "live" and shared.status is not None:
-            if self.driver.ends_now(shared):
-                over = Phase("over", phase.fed, phase.aborted)
-                yield Place(IDLE, phase=over), _nothing(shared)
-            if self.driver.direct and phase.fed < self.run.chunks and self.driver.ready(shared):
-                fed = Phase("live", phase.fed + 1, phase.aborted)
-                last = fed.fed == self.run.chunks
-                after = shared.having(queue=(*shared.queue, last))
-                yield Place(IDLE, phase=fed), _nothing(after)
-        for move in self.driver.moves(phase, shared):
-            yield from self._begin(place, move, shared)
-
-    def _begin(self, place: Place, move: Move, shared: Shared) -> Iterator[tuple[Place, Leap]]:
-        thread = self.driver_index
-        started = Place(0, (), move.operation, move.after, place.turns, move.last)
-        folder = self.folder(thread, started)
-        leaps = folder.leaps(0, folder.machine.initial(), shared, move.last)
-        feeds = move.operation.kind == "feed"
-        puts = feeds and any(len(leap.shared.queue) > len(shared.queue) for leap in leaps)
-        for leap in leaps:
-            over = folder.machine.code[leap.pc].op in ENDS
-            if puts and over and leap.shared.queue == shared.queue:
-                continue  # a rank that takes no part; this one can send
-            if self._as_planned(thread, started, leap, shared, folder):
-                yield self._advance(thread, started, leap, folder), leap
-
-    def _call(self, place: Place, shared: Shared, opened: bool) -> Iterator[tuple[Place, Leap]]:
-        """Outside callers: each operation of the run once, in any order."""
-        for i, operation in enumerate(self.run.callers):
-            if place.turns >> i & 1 or not opened:
+            for arrow in stretch.ends:
+                if last is None or last.conflicts(arrow.footprint):
+                    yield (arrow.shared, -1, *before, arrow.place, *behind), thread, arrow, 0
+            if not stretch.pauses:
                 continue
-            started = Place(0, (), operation, None, place.turns | 1 << i)
-            folder = self.folder(self.caller_index, started)
-            for leap in folder.leaps(0, folder.machine.initial(), shared):
-                yield self._advance(self.caller_index, started, leap, folder), leap
+            cost = 1 if self.places[state[at]].wide else 0
+            if cost and not may_interrupt:
+                continue
+            for pause in stretch.pauses:
+                arrow = pause.arrow
+                if last is None or last.conflicts(arrow.footprint):
+                    after = (arrow.shared, -1, *before, arrow.place, *behind)
+                    if self._matters(after, thread, pause.last):
+                        held = self._pause_id(thread, pause.last)
+                        yield (after[0], held, *after[PLACES:]), thread, arrow, cost
+
+    def notable(self, state: State) -> Iterator[tuple[State, int, Arrow]]:
+        """Every way on, or part of one, whose last access may be a bad event."""
+        for thread, stretch, last in self._stretches(state):
+            at = PLACES + thread
+            for arrow in stretch.notable:
+                if last is None or last.conflicts(arrow.footprint):
+                    places = (*state[PLACES:at], arrow.place, *state[at + 1 :])
+                    yield (arrow.shared, -1, *places), thread, arrow
+
+    def _stretches(self, state: State) -> Iterator[tuple[int, Stretch, Footprint | None]]:
+        """Every thread that may run, its stretch, and the access that this must conflict with."""
+        held, last = self._pauses[state[1]] if state[1] >= 0 else (-1, None)
+        opened = self.transitions.is_open(state[PLACES + self.driver_index])
+        for thread in range(len(state) - PLACES):
+            if thread != held:
+                place = state[PLACES + thread]
+                yield thread, self.stretches.of(thread, place, state[0], opened), last
+
+    def _matters(self, state: State, thread: int, last: Footprint) -> bool:
+        """Whether anything that another thread does now conflicts with the last access."""
+        opened = self.transitions.is_open(state[PLACES + self.driver_index])
+        return any(
+            last.conflicts(self.stretches.of(other, place, state[0], opened).footprint)
+            for other, place in enumerate(state[PLACES:])
+            if other != thread
+        )
+
+    def _pause_id(self, thread: int, last: Footprint) -> int:
+        key = (thread, last)
+        if key not in self._pause_ids:
+            self._pause_ids[key] = len(self._pauses)
+            self._pauses.append(key)
+        return self._pause_ids[key]
 
     # -- bad ends --------------------------------------------------------------------
 
-    def _watch(self, state: State, after: State, thread: int, leap: Leap, outcome: Outcome) -> None:
-        """Bad things that happen on the way; the first of each kind and place is kept."""
+    def _watch(self, state: State, outcome: Outcome) -> None:
+        """Bad things on the ways on from a state; the first of each kind and place is kept."""
+        for after, thread, arrow in self.notable(state):
+            self._look(state, after, thread, arrow.leap, outcome)
+
+    def _look(self, state: State, after: State, thread: int, leap: Leap, outcome: Outcome) -> None:
         if leap.death is not None:
             kind = "dead-thread" if thread < len(self.threads) else "dead-call"
             if kind == "dead-thread" or leap.death.note == "KeyError":
@@ -443,7 +277,7 @@ class Search:
         """Whether a worker takes back what it wrote itself: no other thread has a part in it."""
         if thread >= len(self.threads) or self.threads[thread].kind != "consumer":
             return False
-        return event.before.failed == self.folders[thread].machine.thread
+        return event.before.failed == self.transitions.folders[thread].machine.thread
 
     def _note(self, outcome: Outcome, finish: Finish, instr: Instr, seen: object = None) -> None:
         key = (finish.kind, id(instr.where.node), tuple(id(w.node) for w in instr.stack), seen)
@@ -491,7 +325,3 @@ class Search:
             state = parent[0]
             parent = self.parents[state]
         return found[::-1]
-
-
-def _nothing(shared: Shared) -> Leap:
-    return Leap(IDLE, (), shared, True, (), ())

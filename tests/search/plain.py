@@ -1,9 +1,10 @@
 """A plain search over the same room: every instruction is a step and a place to switch.
 
-No folding, no memory of leaps, no numbering. Interruptions are counted as the engine counts them:
-leaving a thread costs one unless it has ended, waits for a message or a chunk, cannot go on, or
-has waited since it last touched something shared. The scheduler of a room that has failed or
-that it aborted may send its next chunk or not.
+No folding, no memory of leaps, no numbering, no conflicts. Interruptions are counted as the engine
+counts them: leaving a thread costs one unless it has ended, waits for a message or a chunk, cannot
+go on, goes round for ever, or has waited since it last touched something shared; leaving it again
+before its next wait costs nothing. The scheduler of a room that has failed or that it aborted may
+send its next chunk or not.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from kvlint.programs.ir import Instr, Op
 from kvlint.programs.machine import Env, Machine, Shared
 from kvlint.search.driver import Driver, Phase
 from kvlint.search.macro import Leap
-from kvlint.search.product import Run
 from kvlint.search.system import Operation, System
+from kvlint.search.transitions import Run
 
 LOCAL = frozenset({Op.FIELD_LOAD, Op.FIELD_STORE})
 TOUCHES = frozenset(
@@ -31,7 +32,10 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Spot:
-    """Where one thread is; the scheduler's has a phase, and an operation while it runs one."""
+    """Where one thread is; the scheduler's has a phase, and an operation while it runs one.
+
+    `left` says that the thread was interrupted since it last waited.
+    """
 
     pc: int
     env: Env = ()
@@ -40,6 +44,7 @@ class Spot:
     phase: Phase | None = None
     last: bool | None = None
     fed: bool = False
+    left: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,9 +82,10 @@ class Plain:
             moved = False
             for who, spot, shared, instr in self._everything(world):
                 assert shared.failed == self._failed_by(world, who, shared, instr)
-                cost = int(world.busy not in (-1, who) and self._can_move(world, world.busy))
+                leaves = world.busy not in (-1, who)
+                cost = self._cost(world) if leaves else None
                 after = self._after(world, who, spot, shared, cost)
-                changed = (after.shared, after.spots) != (world.shared, world.spots)
+                changed = (shared, spot) != (world.shared, world.spots[who])
                 moved = moved or (changed and not self._may_stay_away(world, who, spot))
                 if self.bound is not None and after.spent > self.bound:
                     continue
@@ -107,16 +113,45 @@ class Plain:
         gives_up = before.aborted or world.shared.failed != 0
         return gives_up and before.stage == "live" and after.fed > before.fed
 
-    def _after(self, world: World, who: int, spot: Spot, shared: Shared, cost: int) -> World:
-        self_free = spot.calm or spot.pc == -1
+    def _after(
+        self, world: World, who: int, spot: Spot, shared: Shared, cost: bool | None
+    ) -> World:
+        """The state after a step; `cost` None if nobody is left for it."""
+        free = self._is_free(who, spot)
+        spots = list(world.spots)
+        spots[who] = replace(spot, left=spot.left and not free and self.bound is not None)
+        if self.bound is None:  # nothing depends on how often a thread was interrupted
+            return World(shared, -1, 0, tuple(spots))
+        spent = world.spent
+        if cost is not None:
+            spent += cost and not spots[world.busy].left
+            spots[world.busy] = replace(spots[world.busy], left=cost)
+        return World(shared, -1 if free else who, spent, tuple(spots))
+
+    def _is_free(self, who: int, spot: Spot) -> bool:
         machine = self._machine(who, spot)
-        if machine is not None and machine.code[spot.pc].op in WAITS:
-            self_free = True
-        spots = (*world.spots[:who], spot, *world.spots[who + 1 :])
-        # Without a bound nothing depends on how often a thread was interrupted.
-        spent = 0 if self.bound is None else world.spent + cost
-        busy = -1 if self.bound is None or self_free else who
-        return World(shared, busy, spent, spots)
+        waits = machine is not None and machine.code[spot.pc].op in WAITS
+        return waits or spot.calm or spot.pc == -1
+
+    def _cost(self, world: World) -> bool:
+        """Whether leaving the thread that is in the middle of something interrupts it."""
+        return self._can_move(world, world.busy) and not self._goes_round(world)
+
+    def _goes_round(self, world: World) -> bool:
+        """Whether that thread, left alone, comes back to where it is and never to a wait."""
+        who, start = world.busy, (world.spots[world.busy], world.shared)
+        seen: set[tuple[Spot, Shared]] = set()
+        todo, back = [start], False
+        while todo:
+            spot, shared = todo.pop()
+            at = World(shared, who, 0, (*world.spots[:who], spot, *world.spots[who + 1 :]))
+            moves = [(to, after) for to, after, _ in self._moves(at, who)]
+            if self._is_free(who, spot) or not moves:
+                return False
+            back = back or start in moves
+            todo += [move for move in moves if move not in seen]
+            seen.update(moves)
+        return back
 
     def _machine(self, who: int, spot: Spot) -> Machine | None:
         if who < len(self.machines):
@@ -140,8 +175,9 @@ class Plain:
             yield from self._schedule(spot, shared)
             return
         if who < len(self.machines) and self.system.threads[who].kind == "task":
-            known = scheduler.pc == -1 or scheduler.calm
-            if not known or scheduler.phase is None or scheduler.phase.stage == "new":
+            opens = scheduler.operation is not None and scheduler.operation.kind == "open"
+            opening = opens and not scheduler.calm
+            if opening or scheduler.phase is None or scheduler.phase.stage == "new":
                 return
         yield from self._steps(who, spot, shared)
 

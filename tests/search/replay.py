@@ -14,7 +14,8 @@ from kvlint.programs.ir import Op
 from kvlint.programs.machine import Env, Machine, Shared
 from kvlint.search.driver import Phase
 from kvlint.search.macro import Event, Leap
-from kvlint.search.product import IDLE, PLACES, Finish, Search, State
+from kvlint.search.product import PLACES, Finish, Search, State
+from kvlint.search.transitions import IDLE
 
 Path = list[tuple[State, int, Leap]]
 SHOWN = frozenset({Op.WINDOW, Op.SKIP, Op.HANDLER, Op.RAISE})
@@ -60,11 +61,11 @@ def replay(search: Search, path: Path) -> Shared:
     state, interruptions = search.initial(), 0
     shared = Shared(frames=search.run.frames)
     for number, (after, thread, leap) in enumerate(path, 1):
-        costs = [
-            cost
-            for to, who, how, cost in search.successors(state, interruptions < search.bound)
-            if (to, who, how.leap) == (after, thread, leap)
-        ]
+        ways = list(search.successors(state, interruptions < search.bound))
+        if number == len(path):  # the part of a way up to the bad event
+            ways += [(to, who, how, 0) for to, who, how in search.notable(state)]
+        step = (after, thread, leap)
+        costs = [cost for to, who, how, cost in ways if (to, who, how.leap) == step]
         if not costs:
             raise NotEnabled(f"step {number}: {search.name_of(thread)} cannot do this here")
         interruptions += min(costs)
@@ -158,7 +159,22 @@ def _is_free(machine: Machine, at: _At, last: bool | None, leap: Leap) -> bool:
         return True
     if not machine.steps(at.pc, at.env, at.shared, last):
         return True
-    return all(op in PRIVATE for op in _on_its_own(machine, at))  # goes round for ever
+    return _goes_round(machine, at, last)
+
+
+def _goes_round(machine: Machine, at: _At, last: bool | None) -> bool:
+    """Whether the thread, left alone, goes on for ever and never comes to a wait."""
+    todo = [(at.pc, at.env, at.shared)]
+    seen = set(todo)
+    while todo:
+        pc, env, shared = todo.pop()
+        steps = machine.steps(pc, env, shared, last)
+        if not steps or machine.code[pc].op in BLOCKS | {Op.WINDOW}:
+            return False
+        ahead = {(s.pc, s.env, s.shared) for s in steps} - seen
+        seen |= ahead
+        todo += ahead
+    return True
 
 
 def _may_wait(machine: Machine, at: _At) -> bool:

@@ -10,8 +10,8 @@ import pytest
 
 from kvlint.search.environment import runs
 from kvlint.search.evidence import Baseline, Bounds
-from kvlint.search.product import Run
 from kvlint.search.system import System
+from kvlint.search.transitions import Run
 
 from .systems import searched, systems_in
 

@@ -10,7 +10,9 @@ import pytest
 
 from kvlint.programs.ir import Op
 from kvlint.programs.machine import Shared
-from kvlint.search.product import PLACES, Arrow, Search, State
+from kvlint.search.footprint import NOTHING
+from kvlint.search.product import PLACES, Search, State
+from kvlint.search.transitions import Arrow
 
 from ..locations import ROOT, missing, shared_folder
 from .replay import NotEnabled, Path, check_end, events_of, replay
@@ -112,7 +114,7 @@ def lie(monkeypatch: pytest.MonkeyPatch, search: Search, path: Path, at: int) ->
 
     def successors(here: State, may_interrupt: bool) -> Iterator[tuple[State, int, Arrow, int]]:
         yield from honest(here, may_interrupt)
-        yield state, thread, Arrow(-1, state[0], leap, -1, False), 0
+        yield state, thread, Arrow(-1, state[0], leap, NOTHING, True, False), 0
 
     monkeypatch.setattr(search, "successors", successors)
 
@@ -161,7 +163,7 @@ def test_a_pause_needs_a_wait_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
     state, thread, leap = path[at]
     place = replace(search.places[state[PLACES + thread]], waiting=True)
     slot = PLACES + thread
-    after = (*state[:slot], search.place_id(place), *state[slot + 1 :])
+    after = (*state[:slot], search.transitions.place_id(place), *state[slot + 1 :])
     changed: Path = [*path[:at], (after, thread, replace(leap, waiting=True)), *path[at + 1 :]]
     lie(monkeypatch, search, changed, at)
     with pytest.raises(NotEnabled, match="no run of"):
