@@ -188,10 +188,8 @@ def site_key(instr: Instr) -> tuple[int, ...]:
 
 def _visible(search: Search, finish: Finish) -> bool:
     """Whether polling shows that Failed is gone."""
-    assert finish.event is not None
     domain = search.system.protocol.domain
-    views = search.driver.view(finish.shown())
-    return any(not domain.is_failure(v) for v in views)
+    return any(not domain.is_failure(value) for value in finish.seen)
 
 
 def _by_unknown_choice(leap: Leap) -> bool:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from kvlint.programs.ir import Op
 from kvlint.programs.machine import Env, Machine, Shared
 from kvlint.search.driver import Phase
+from kvlint.search.graph import State
 from kvlint.search.macro import Event, Leap
-from kvlint.search.product import PLACES, Finish, Search, State
+from kvlint.search.product import Finish, Search
 from kvlint.search.transitions import IDLE
 
 Path = list[tuple[State, int, Leap]]
@@ -58,39 +59,48 @@ class _At:
 
 def replay(search: Search, path: Path) -> Shared:
     """The shared state that the path leads to; `NotEnabled` if one step of it is impossible."""
-    state, interruptions = search.initial(), 0
+    state, interruptions = search.graph.initial(), 0
     shared = Shared(frames=search.run.frames)
     for number, (after, thread, leap) in enumerate(path, 1):
-        ways = list(search.successors(state, interruptions < search.bound))
+        rows = search.graph.rows(state)
+        ways = list(search.graph.ways(state, rows, interruptions < search.bound))
         if number == len(path):  # the part of a way up to the bad event
-            ways += [(to, who, how, 0) for to, who, how in search.notable(state)]
+            ways += [(to, who, how, 0) for to, who, how in search.graph.notable(state, rows)]
         step = (after, thread, leap)
         costs = [cost for to, who, how, cost in ways if (to, who, how.leap) == step]
         if not costs:
             raise NotEnabled(f"step {number}: {search.name_of(thread)} cannot do this here")
         interruptions += min(costs)
-        _check_leap(search, state, after, thread, leap, shared, number)
-        state, shared = after, leap.shared
-        if search.shareds[state[0]] != shared:
+        shared = _check_leap(search, state, after, thread, leap, shared, number)
+        state = after
+        if search.graph.shared(state) != _kept(search, shared, search.graph.shared(state)):
             raise NotEnabled(f"step {number}: the state after it is another one")
     return shared
 
 
+def _kept(search: Search, real: Shared, shown: Shared) -> Shared:
+    """The real state without what the search may have forgotten."""
+    liveness = search.transitions.liveness
+    return liveness.kept(real, holder=bool(shown.fields), frames=bool(shown.frames))
+
+
 def _check_leap(
     search: Search, state: State, after: State, thread: int, leap: Leap, shared: Shared, number: int
-) -> None:
-    place = search.places[state[PLACES + thread]]
+) -> Shared:
+    """The real shared state after the leap."""
+    place = search.graph.place(state, thread)
     if place.pc == IDLE and not leap.events and leap.pc == IDLE:
         assert place.phase is not None
-        _check_scheduler(search, place.phase, shared, leap, number)
-        return
-    to = search.places[after[PLACES + thread]]
+        return _check_scheduler(search, place.phase, shared, leap, number)
+    to = search.graph.place(after, thread)
     if to.pc not in (IDLE, leap.pc) or (to.pc == leap.pc and to.waiting != leap.waiting):
         raise NotEnabled(f"step {number}: {search.name_of(thread)} is elsewhere after it")
+    tables = search.transitions.liveness.tables
     for machine, pc, env, last in _starts(search, state, after, thread):
         start = _At(pc, env, shared, 0, 0, awaits=place.pc != IDLE and place.waiting)
-        if _reaches(machine, start, last, leap):
-            return
+        found = _reached(machine, start, last, leap, tables)
+        if found is not None:
+            return found
     raise NotEnabled(f"step {number}: no run of {search.name_of(thread)} gives these events")
 
 
@@ -98,7 +108,7 @@ def _starts(
     search: Search, state: State, after: State, thread: int
 ) -> list[tuple[Machine, int, Env, bool | None]]:
     """Where the leap may start: the place of the thread, or the first line of an operation."""
-    place = search.places[state[PLACES + thread]]
+    place = search.graph.place(state, thread)
     if thread < len(search.threads):
         program = search.threads[thread].program
         number = search.system.threads.index(search.threads[thread]) + 1
@@ -114,37 +124,46 @@ def _starts(
     return starts
 
 
-def _check_scheduler(search: Search, phase: Phase, shared: Shared, leap: Leap, number: int) -> None:
+def _check_scheduler(
+    search: Search, phase: Phase, shared: Shared, leap: Leap, number: int
+) -> Shared:
     """Between operations the scheduler may see that the room is over, or hand out a chunk."""
+    after, fed = leap.shared.queue, search.driver.direct and leap.shared.queue != shared.queue
+    real = shared.having(queue=after) if fed else shared
     if phase.stage != "live":
         raise NotEnabled(f"step {number}: the scheduler has nothing to do here")
-    if leap.shared == shared:
-        if not search.driver.sees_end(shared):
-            raise NotEnabled(f"step {number}: polling does not say that the room is over")
-    elif leap.shared.having(queue=shared.queue) != shared or (
-        leap.shared.queue[:-1] != shared.queue or phase.fed >= search.run.chunks
-    ):
+    if not fed and not search.driver.sees_end(shared):
+        raise NotEnabled(f"step {number}: polling does not say that the room is over")
+    if fed and (after[:-1] != shared.queue or phase.fed >= search.run.chunks):
+        raise NotEnabled(f"step {number}: the scheduler cannot send this")
+    if not _same(leap.shared, real, search.transitions.liveness.tables):
         raise NotEnabled(f"step {number}: the scheduler cannot change this")
+    return real
 
 
-def _reaches(machine: Machine, start: _At, last: bool | None, leap: Leap) -> bool:
-    """Whether some run from here shows the events and choices of the leap and ends alike."""
+def _reached(
+    machine: Machine, start: _At, last: bool | None, leap: Leap, tables: frozenset[str]
+) -> Shared | None:
+    """Where a run from here that shows the events and choices of the leap ends; None if none."""
     todo = [start]
     seen = set(todo)
     while todo:
         at = todo.pop()
-        if _complete(machine, at, last, leap):
-            return True
-        for nxt in _continued(machine, at, last, leap):
+        if _complete(machine, at, last, leap, tables):
+            return at.shared
+        for nxt in _continued(machine, at, last, leap, tables):
             if nxt not in seen:
                 seen.add(nxt)
                 todo.append(nxt)
-    return False
+    return None
 
 
-def _complete(machine: Machine, at: _At, last: bool | None, leap: Leap) -> bool:
+def _complete(
+    machine: Machine, at: _At, last: bool | None, leap: Leap, tables: frozenset[str]
+) -> bool:
     return (
-        (at.pc, at.env, at.shared) == (leap.pc, leap.env, leap.shared)
+        (at.pc, at.env) == (leap.pc, leap.env)
+        and _same(leap.shared, at.shared, tables)
         and at.events == len(leap.events)
         and at.decisions == len(leap.decisions)
         and not at.awaits
@@ -196,7 +215,9 @@ def _on_its_own(machine: Machine, at: _At) -> set[Op]:
     return {machine.code[pc].op for pc, _ in seen}
 
 
-def _continued(machine: Machine, at: _At, last: bool | None, leap: Leap) -> Iterator[_At]:
+def _continued(
+    machine: Machine, at: _At, last: bool | None, leap: Leap, tables: frozenset[str]
+) -> Iterator[_At]:
     instr = machine.code[at.pc]
     if at.awaits and instr.op not in PRIVATE:
         return
@@ -209,7 +230,9 @@ def _continued(machine: Machine, at: _At, last: bool | None, leap: Leap) -> Iter
             event = leap.events[events]
             if event.instr is not instr or event.taken != step.pc:
                 continue
-            if not (_same(event.before, at.shared) and _same(event.after, step.shared)):
+            if not _same(event.before, at.shared, tables):
+                continue
+            if not _same(event.after, step.shared, tables):
                 continue
             events += 1
         if instr.op in (Op.BRANCH, Op.CHOICE) and len(steps) > 1:
@@ -221,12 +244,16 @@ def _continued(machine: Machine, at: _At, last: bool | None, leap: Leap) -> Iter
         yield _At(step.pc, step.env, step.shared, events, decisions, awaits, waited)
 
 
-def _same(shown: Shared, real: Shared) -> bool:
-    """An event shows the parts that its thread can look at; where it shows one, it must be so."""
+def _same(shown: Shared, real: Shared, tables: frozenset[str]) -> bool:
+    """An event shows the parts that its thread can look at; where it shows one, it must be so.
+
+    Of the side tables, those that somebody looks at in this run.
+    """
     return (
-        (shown.status, shown.sides, shown.locks) == (real.status, real.sides, real.locks)
+        (shown.status, shown.locks) == (real.status, real.locks)
+        and shown.sides & tables == real.sides & tables
         and shown.queue in ((), real.queue)
-        and shown.fields in ((), real.fields)
+        and set(shown.fields) <= set(real.fields)
         and shown.frames in (frozenset(), real.frames)
     )
 
@@ -261,16 +288,16 @@ def check_end(search: Search, finish: Finish, path: Path, shared: Shared) -> Non
 
 def _check_pinned(search: Search, path: Path) -> None:
     """Nobody must move: a chunk may be unsent only if the scheduler gave up or the room failed."""
-    state, at = path[-1][0], PLACES + search.driver_index
-    phase = search.places[state[at]].phase
+    graph, state, at = search.graph, path[-1][0], search.driver_index
+    phase = graph.place(state, at).phase
     assert phase is not None
     given_up = phase.aborted or _failed_last(search, path) is not None
-    for to, who, _, _ in search.successors(state, True):
-        if (to[0], to[PLACES:]) == (state[0], state[PLACES:]):
+    for to, who, _, _ in graph.ways(state, graph.rows(state), True):
+        if to == state:
             continue
-        after = search.places[to[at]].phase
+        after = graph.place(to, at).phase
         assert after is not None
-        sends = who == search.driver_index and after.fed > phase.fed
+        sends = who == at and after.fed > phase.fed
         assert given_up, f"{search.name_of(who)} can still move"
         assert sends, f"{search.name_of(who)} can do more than send"
 

@@ -11,7 +11,8 @@ import pytest
 from kvlint.programs.ir import Op
 from kvlint.programs.machine import Shared
 from kvlint.search.footprint import NOTHING
-from kvlint.search.product import PLACES, Search, State
+from kvlint.search.graph import PLACES, Row, State, Way
+from kvlint.search.product import Search
 from kvlint.search.transitions import Arrow
 
 from ..locations import ROOT, missing, shared_folder
@@ -110,13 +111,13 @@ def test_a_changed_witness_is_refused(change: Callable[[Path], Path]) -> None:
 def lie(monkeypatch: pytest.MonkeyPatch, search: Search, path: Path, at: int) -> None:
     """Let the search allow step `at` of the path wherever it is asked."""
     state, thread, leap = path[at]
-    honest = search.successors
+    honest = search.graph.ways
 
-    def successors(here: State, may_interrupt: bool) -> Iterator[tuple[State, int, Arrow, int]]:
-        yield from honest(here, may_interrupt)
-        yield state, thread, Arrow(-1, state[0], leap, NOTHING, True, False), 0
+    def ways(here: State, rows: list[Row], may_interrupt: bool) -> Iterator[Way]:
+        yield from honest(here, rows, may_interrupt)
+        yield state, thread, Arrow(-1, (-1, -1, -1, -1), leap, NOTHING, True, False), 0
 
-    monkeypatch.setattr(search, "successors", successors)
+    monkeypatch.setattr(search.graph, "ways", ways)
 
 
 def test_the_machine_is_asked_and_not_only_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +136,9 @@ def out_of_a_wait() -> tuple[Search, Path, int]:
     _, made = searched(system)
     for one in made:
         for path in map(one.search.path, one.outcome.ends):
-            state = one.search.initial()
+            state = one.search.graph.initial()
             for at, (after, thread, _) in enumerate(path):
-                if one.search.places[state[PLACES + thread]].waiting:
+                if one.search.graph.place(state, thread).waiting:
                     return one.search, path, at
                 state = after
     raise AssertionError("no thread was paused in a wait")
@@ -161,9 +162,9 @@ def test_a_pause_needs_a_wait_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
     search, path = longest()
     at = next(i for i, (_, thread, leap) in enumerate(path) if leap.events and not leap.waiting)
     state, thread, leap = path[at]
-    place = replace(search.places[state[PLACES + thread]], waiting=True)
+    place = replace(search.graph.place(state, thread), waiting=True)
     slot = PLACES + thread
-    after = (*state[:slot], search.transitions.place_id(place), *state[slot + 1 :])
+    after = (*state[:slot], search.transitions.places.of(place), *state[slot + 1 :])
     changed: Path = [*path[:at], (after, thread, replace(leap, waiting=True)), *path[at + 1 :]]
     lie(monkeypatch, search, changed, at)
     with pytest.raises(NotEnabled, match="no run of"):

@@ -1,0 +1,91 @@
+"""What a leap looks at and what it changes, as bits: two leaps without a conflict commute.
+
+The room's status is one part of the shared state; every side table, every lock, the queue, the
+messages, the holder's fields and "the room is open" are others. Independence as in Godefroid,
+Partial-Order Methods for the Verification of Concurrent Systems (LNCS 1032, 1996), chapter 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvlint.programs.ir import Op
+from kvlint.programs.machine import Shared
+from kvlint.search.macro import Event
+
+TABLES = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT})
+LOCKS = frozenset({Op.LOCK, Op.UNLOCK})
+QUEUES = frozenset({Op.TAKE, Op.PUT})
+STATUS, QUEUE, FRAMES, FIELDS, OPENED = (1 << i for i in range(5))
+FIRST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """The parts that a leap reads and the parts that it changes, as bits.
+
+    A store of what was there already changes nothing, but it is a read: it undoes what another
+    thread stores before it.
+    """
+
+    reads: int
+    writes: int
+
+    def __or__(self, other: Footprint) -> Footprint:
+        return Footprint(self.reads | other.reads, self.writes | other.writes)
+
+    def conflicts(self, other: Footprint) -> bool:
+        """Whether the order of the two can matter."""
+        touched = other.reads | other.writes
+        return bool(self.writes & touched or self.reads & other.writes)
+
+
+NOTHING = Footprint(0, 0)
+
+
+class Footprints:
+    """Gives the tables and locks of one system their bits."""
+
+    def __init__(self, status_table: str, tracked: frozenset[str]) -> None:
+        self._bits = {status_table: STATUS}
+        for name in sorted(tracked - {status_table}):
+            self._bits[name] = 1 << (FIRST_NAMED + len(self._bits))
+        self.tables = sum(self._bits.values())
+        self._locks: dict[str, int] = {}
+
+    def lock(self, name: str) -> int:
+        """The bit of a lock."""
+        if name not in self._locks:
+            self._locks[name] = 1 << (FIRST_NAMED + len(self._bits) + len(self._locks))
+        return self._locks[name]
+
+    def of(self, events: tuple[Event, ...], before: Shared, after: Shared) -> Footprint:
+        """The footprint of a leap with these events; a read of a field is not among them."""
+        reads = 0
+        for event in events:
+            op, name = event.instr.op, event.instr.name
+            if op in TABLES:
+                reads |= self._bits.get(name, 0)
+            elif op in LOCKS:
+                reads |= self.lock(name)
+            elif op in QUEUES:
+                reads |= QUEUE
+            elif op is Op.RECV:
+                reads |= FRAMES
+        return Footprint(reads, self._changed(before, after))
+
+    def _changed(self, before: Shared, after: Shared) -> int:
+        writes = 0
+        if before.status is not after.status or before.failed != after.failed:
+            writes |= STATUS
+        for name in before.sides ^ after.sides:
+            writes |= self._bits.get(name, 0)
+        for name, _, _ in set(before.locks) ^ set(after.locks):
+            writes |= self.lock(name)
+        if before.queue != after.queue:
+            writes |= QUEUE
+        if before.frames != after.frames:
+            writes |= FRAMES
+        if before.fields != after.fields:
+            writes |= FIELDS
+        return writes

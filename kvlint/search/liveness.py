@@ -1,0 +1,69 @@
+"""What of the shared state can still matter in one run; the rest is forgotten between leaps.
+
+The same idea as for the locals of a program, for side tables, fields of the holder, messages that
+nobody will receive, and who made the room fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kvlint.programs.ir import Instr, Op, Program
+from kvlint.programs.machine import Outside, Shared
+from kvlint.protocol.domain import StatusDomain
+from kvlint.search.macro import ENDS
+
+LOOKS = frozenset({Op.LOAD, Op.POP, Op.SETDEFAULT})
+
+
+class Liveness:
+    """The parts of the shared state that some program of a run looks at.
+
+    `works` are the numbers of the worker threads, the only ones whose own failures count apart.
+    """
+
+    def __init__(
+        self, programs: Iterable[Program], domain: StatusDomain, works: frozenset[int]
+    ) -> None:
+        code = [instr for program in programs for instr in program.code]
+        self.domain = domain
+        self.works = works
+        self.tables = frozenset(i.name for i in code if _looks(i))
+        self.fields = frozenset(i.name for i in code if i.op is Op.FIELD_LOAD)
+
+    def kept(self, shared: Shared, *, holder: bool = True, frames: bool = True) -> Shared:
+        """`shared` without what no longer matters.
+
+        `holder` and `frames` say that somebody may still look at the holder's fields, or receive.
+        """
+        fields = tuple(f for f in shared.fields if f[0] in self.fields) if holder else ()
+        return Shared(
+            shared.status,
+            shared.sides & self.tables,
+            fields,
+            shared.locks,
+            shared.queue,
+            shared.frames if frames else frozenset(),
+            self._failed(shared),
+        )
+
+    def _failed(self, shared: Shared) -> int:
+        """Who made the room fail, as far as anybody asks: a worker, or any other thread (-1)."""
+        mine = shared.failed in self.works and self.domain.is_failure(shared.status)
+        return shared.failed if mine or not shared.failed else -1
+
+
+def _looks(instr: Instr) -> bool:
+    """Whether what happens next may depend on the presence of the room in a table."""
+    if instr.op is Op.TEST:
+        return True
+    return instr.op in LOOKS and (instr.dst is not None or instr.alt >= 0)
+
+
+def waits_in_vain(instr: Instr, shared: Shared) -> bool:
+    """Whether a thread at this instruction is through: ended, or without a message to come."""
+    if instr.op is not Op.RECV:
+        return instr.op in ENDS
+    return not any(
+        instr.name == (frame.queue if isinstance(frame, Outside) else "") for frame in shared.frames
+    )

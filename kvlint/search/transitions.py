@@ -1,0 +1,355 @@
+"""What each thread of one run can do next: places and the leaps between them.
+
+Places and parts of the shared state are numbered as they are met, so a state of the search is a
+short tuple of integers, and a thread's leaps from a place are worked out once per part of the
+world that it looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kvlint.programs.ir import Instr, Op
+from kvlint.programs.machine import Env, Shared
+from kvlint.search.driver import Driver, Move, Phase
+from kvlint.search.footprint import FIELDS, NOTHING, OPENED, STATUS, Footprint, Footprints
+from kvlint.search.liveness import Liveness, waits_in_vain
+from kvlint.search.macro import ENDS, Folder, Leap
+from kvlint.search.macro import FIELDS as FIELD_OPS
+from kvlint.search.system import Operation, System, Thread
+from kvlint.search.world import Numbering, Sight, World, Worlds
+
+IDLE = -1
+EVERYTHING = Sight(queue=True, frames=True, fields=True)
+Decisions = dict[Instr, frozenset[int]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one thread is.
+
+    A driver or caller that runs no operation has pc IDLE, and so has a thread that is through.
+    """
+
+    pc: int
+    env: Env = ()
+    operation: Operation | None = None
+    phase: Phase | None = None
+    turns: int = 0
+    last: bool | None = None
+    wide: bool = True
+    fed: bool = False
+    waiting: bool = False
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """One leap of one thread, by number: the place that it leads to and the world there.
+
+    `wide` says that a switch at its end interrupts nobody, `notable` that the leap may hold a bad
+    event.
+    """
+
+    place: int
+    world: World
+    leap: Leap
+    footprint: Footprint
+    wide: bool
+    notable: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """One environment: the messages that arrive and the disturbance that may happen."""
+
+    name: str
+    frames: frozenset[object]
+    aborts: tuple[Operation, ...] = ()
+    callers: tuple[Operation, ...] = ()
+    tickers: tuple[Thread, ...] = ()
+    chunks: int = 2
+
+
+class Transitions:
+    """The leaps of all threads of one run; `only` restricts unknown choices to those given.
+
+    Threads are numbered: those of the system first, then the scheduler (`driver_index`) and the
+    outside callers (`caller_index`).
+    """
+
+    def __init__(
+        self, system: System, run: Run, narrow: bool, only: Decisions | None = None
+    ) -> None:
+        self.system = system
+        self.run = run
+        self.narrow = narrow
+        self.only = only
+        self.threads = [t for t in system.threads if t.kind != "ticker" or t in run.tickers]
+        self.folders = [
+            system.folder(t.program, system.threads.index(t) + 1, narrow) for t in self.threads
+        ]
+        self.driver_index = len(self.threads)
+        self.caller_index = self.driver_index + 1
+        self.driver = Driver(system, run.chunks, run.aborts)
+        self.places: Numbering[Place] = Numbering()
+        self.worlds = Worlds()
+        self.footprints = Footprints(system.protocol.status_table, system.tracked)
+        self.liveness = _liveness(self)
+        self._receivers = [
+            i for i, t in enumerate(self.threads) if any(x.op is Op.RECV for x in t.program.code)
+        ]
+        self.sights = [_sight([f.machine.code]) for f in self.folders] + _outer_sights(self)
+        self._arrows: dict[tuple[int, int, World, bool], list[Arrow]] = {}
+        self._outside = [t.kind in ("task", "ticker") for t in self.threads] + [False, True]
+
+    def initial(self) -> tuple[World, tuple[int, ...]]:
+        """Nothing has happened, all messages of the run are to come: (world, places)."""
+        places = [self._started(f) for f in self.folders]
+        places.append(Place(IDLE, phase=Phase()))
+        places.append(Place(IDLE))
+        world = self.worlds.number(Shared(frames=self.run.frames), EVERYTHING)
+        return world, tuple(self.places.of(p) for p in places)
+
+    @staticmethod
+    def _started(folder: Folder) -> Place:
+        """A thread at its first access, if there is only one way to it."""
+        env = folder.machine.initial()
+        hops = folder.hops(0, env)
+        if len(hops) == 1 and not (hops[0].waited or hops[0].shown or hops[0].decisions):
+            return Place(hops[0].pc, hops[0].env)
+        return Place(0, env)
+
+    # -- arrows ----------------------------------------------------------------------
+
+    def is_open(self, driver: int) -> bool:
+        """Whether anybody outside can know the room, by the scheduler's place.
+
+        It is open, or it is being announced.
+        """
+        return _knows_of_room(self.places.values[driver])
+
+    def asks_whether_open(self, thread: int) -> bool:
+        """Whether what the thread does depends on whether the room is open."""
+        return self._outside[thread]
+
+    def arrows(self, thread: int, place: int, seen: World, opened: bool) -> list[Arrow]:
+        """The leaps of a thread from a place, in the world as it sees it."""
+        opened = opened or not self._outside[thread]  # the others need not know
+        key = (thread, place, seen, opened)
+        found = self._arrows.get(key)
+        if found is None:
+            start, shared = self.places.values[place], self.worlds.shared(seen)
+            found = self._arrows[key] = [
+                self._arrow(thread, start, shared, to, leap)
+                for to, leap in self._leaps(thread, start, shared, opened)
+                if self._allowed(leap)
+            ]
+        return found
+
+    def _arrow(self, thread: int, start: Place, shared: Shared, to: Place, leap: Leap) -> Arrow:
+        domain = self.system.protocol.domain
+        notable = leap.death is not None or any(
+            event.before.status is not event.after.status
+            and (event.before.status is None or domain.is_failure(event.before.status))
+            for event in leap.events
+        )
+        footprint = self._footprint(thread, start, shared, to, leap) if self.narrow else NOTHING
+        to = self._settled(thread, to, leap)
+        after = self.worlds.number(self._kept(thread, to, leap.shared), self.sights[thread])
+        return Arrow(self.places.of(to), after, leap, footprint, to.wide, notable)
+
+    def _settled(self, thread: int, to: Place, leap: Leap) -> Place:
+        """The place, or IDLE for a thread that nothing can bring back."""
+        if thread < len(self.threads) and not to.waiting:
+            instr = self.folders[thread].machine.code[to.pc]
+            if waits_in_vain(instr, leap.shared):
+                return Place(IDLE)
+        return to
+
+    def _kept(self, thread: int, to: Place, shared: Shared) -> Shared:
+        """The shared state without what nobody will look at any more."""
+        over = thread == self.driver_index and to.pc == IDLE and _stage(to) == "gone"
+        deaf = self._receivers == [thread] and to.pc == IDLE
+        return self.liveness.kept(
+            shared, holder=not over or bool(self.run.callers), frames=not deaf
+        )
+
+    def _footprint(
+        self, thread: int, start: Place, shared: Shared, to: Place, leap: Leap
+    ) -> Footprint:
+        """What the leap looks at and changes, the conditions for it to be taken included."""
+        found = self.footprints.of(leap.events, shared, leap.shared)
+        reads, writes = found.reads, found.writes
+        if start.pc == IDLE or self.folder(thread, start).reads_fields:
+            reads |= FIELDS
+        if self._outside[thread]:
+            reads |= OPENED
+        if thread == self.driver_index:
+            reads |= self.footprints.tables if start.pc == IDLE else STATUS
+            if _knows_of_room(start) != _knows_of_room(to):
+                writes |= OPENED
+            if _stage(start) != _stage(to):
+                writes |= STATUS  # what a store means depends on how far the scheduler is
+        return Footprint(reads, writes)
+
+    def waits_for(self, thread: int, place: Place) -> Footprint:
+        """What a thread that cannot go on at this place looks at: the lock that it asks for."""
+        instr = self.folder(thread, place).machine.code[place.pc]
+        is_lock = instr.op is Op.LOCK
+        return Footprint(self.footprints.lock(instr.name), 0) if is_lock else NOTHING
+
+    def _allowed(self, leap: Leap) -> bool:
+        if self.only is None:
+            return True
+        return all(to in self.only.get(instr, (to,)) for instr, to in leap.decisions)
+
+    # -- leaps of one thread ---------------------------------------------------------
+
+    def folder(self, thread: int, place: Place) -> Folder:
+        """What runs a thread at this place."""
+        if place.operation is None:
+            return self.folders[thread]
+        number = len(self.system.threads) + 1 + thread - self.driver_index
+        return self.system.folder(place.operation.program, number, self.narrow)
+
+    def _leaps(
+        self, thread: int, place: Place, shared: Shared, opened: bool
+    ) -> Iterator[tuple[Place, Leap]]:
+        if place.pc == IDLE:
+            if thread == self.caller_index:
+                yield from self._call(place, shared, opened)
+            elif thread == self.driver_index:
+                yield from self._schedule(place, shared)
+            return
+        folder = self.folder(thread, place)
+        if folder.machine.code[place.pc].op in ENDS:
+            return
+        if thread < len(self.threads) and not self._enabled(thread, place, opened):
+            return
+        for leap in folder.leaps(place.pc, place.env, shared, place.last, place.waiting):
+            if self._as_planned(thread, place, leap, shared, folder):
+                yield self._advance(thread, place, leap, folder), leap
+
+    def _as_planned(
+        self, thread: int, place: Place, leap: Leap, shared: Shared, folder: Folder
+    ) -> bool:
+        """Whether this way through an operation is one that the scheduler means to take."""
+        if place.operation is None or thread != self.driver_index:
+            return True
+        over = folder.machine.code[leap.pc].op in ENDS
+        return self.driver.meant(place.operation, place.last, leap, shared, over, place.fed)
+
+    def _enabled(self, thread: int, place: Place, opened: bool) -> bool:
+        kind = self.threads[thread].kind
+        if kind == "task":
+            return opened
+        return kind != "ticker" or (opened and place.turns < 2)
+
+    def _advance(self, thread: int, place: Place, leap: Leap, folder: Folder) -> Place:
+        op = folder.machine.code[leap.pc].op
+        if place.operation is None:
+            turns = place.turns
+            if self.threads[thread].kind == "ticker" and any(
+                e.instr.op is Op.WINDOW for e in leap.events
+            ):
+                turns += 1
+            return Place(leap.pc, leap.env, turns=turns, wide=leap.wide, waiting=leap.waiting)
+        if op in ENDS:  # an exception goes to the caller, who is done with the call as well
+            return Place(IDLE, (), None, place.phase, place.turns)
+        fed = place.fed or any(e.instr.op is Op.PUT for e in leap.events)
+        return Place(
+            leap.pc,
+            leap.env,
+            place.operation,
+            place.phase,
+            place.turns,
+            place.last,
+            leap.wide,
+            fed,
+            leap.waiting,
+        )
+
+    def _schedule(self, place: Place, shared: Shared) -> Iterator[tuple[Place, Leap]]:
+        phase = place.phase
+        assert phase is not None
+        if phase.stage == "live" and shared.status is not None:
+            if self.driver.ends_now(shared):
+                over = Phase("over", phase.fed, phase.aborted)
+                yield Place(IDLE, phase=over), _nothing(shared)
+            if self.driver.direct and phase.fed < self.run.chunks and self.driver.ready(shared):
+                fed = Phase("live", phase.fed + 1, phase.aborted)
+                last = fed.fed == self.run.chunks
+                after = shared.having(queue=(*shared.queue, last))
+                yield Place(IDLE, phase=fed), _nothing(after)
+        for move in self.driver.moves(phase, shared):
+            yield from self._begin(place, move, shared)
+
+    def _begin(self, place: Place, move: Move, shared: Shared) -> Iterator[tuple[Place, Leap]]:
+        thread = self.driver_index
+        started = Place(0, (), move.operation, move.after, place.turns, move.last)
+        folder = self.folder(thread, started)
+        leaps = folder.leaps(0, folder.machine.initial(), shared, move.last)
+        feeds = move.operation.kind == "feed"
+        puts = feeds and any(len(leap.shared.queue) > len(shared.queue) for leap in leaps)
+        for leap in leaps:
+            over = folder.machine.code[leap.pc].op in ENDS
+            if puts and over and leap.shared.queue == shared.queue:
+                continue  # a rank that takes no part; this one can send
+            if self._as_planned(thread, started, leap, shared, folder):
+                yield self._advance(thread, started, leap, folder), leap
+
+    def _call(self, place: Place, shared: Shared, opened: bool) -> Iterator[tuple[Place, Leap]]:
+        """Outside callers: each operation of the run once, in any order."""
+        for i, operation in enumerate(self.run.callers):
+            if place.turns >> i & 1 or not opened:
+                continue
+            started = Place(0, (), operation, None, place.turns | 1 << i)
+            folder = self.folder(self.caller_index, started)
+            for leap in folder.leaps(0, folder.machine.initial(), shared):
+                yield self._advance(self.caller_index, started, leap, folder), leap
+
+
+def _ordinary(system: System, run: Run, driver: Driver) -> list[Operation]:
+    """The operations that the scheduler of a run may use."""
+    kinds = ("open", "feed", "step", "poll")
+    return [*(o for k in kinds for o in system.of_kind(k)), *driver.closes, *run.aborts]
+
+
+def _liveness(transitions: Transitions) -> Liveness:
+    system, run = transitions.system, transitions.run
+    programs = [thread.program for thread in transitions.threads]
+    programs += [o.program for o in (*_ordinary(system, run, transitions.driver), *run.callers)]
+    works = frozenset(i for i, t in enumerate(system.threads, 1) if t.kind == "consumer")
+    return Liveness(programs, system.protocol.domain, works)
+
+
+def _sight(codes: Iterable[list[Instr]]) -> Sight:
+    """What the programs of one thread look at."""
+    ops = {instr.op for code in codes for instr in code}
+    return Sight(
+        queue=bool(ops & {Op.TAKE, Op.PUT}), frames=Op.RECV in ops, fields=bool(ops & FIELD_OPS)
+    )
+
+
+def _outer_sights(transitions: Transitions) -> list[Sight]:
+    """What the scheduler and the outside callers look at."""
+    run, driver = transitions.run, transitions.driver
+    ordinary = _sight(o.program.code for o in _ordinary(transitions.system, run, driver))
+    feeds = ordinary.queue or driver.direct
+    called = _sight(o.program.code for o in run.callers)
+    return [Sight(feeds, ordinary.frames, fields=True), called]
+
+
+def _knows_of_room(driver: Place) -> bool:
+    """Whether a scheduler at this place has opened the room, or waits while it does."""
+    opening = driver.operation is not None and driver.operation.kind == "open" and not driver.wide
+    return driver.phase is not None and driver.phase.stage != "new" and not opening
+
+
+def _stage(driver: Place) -> str:
+    return driver.phase.stage if driver.phase is not None else ""
+
+
+def _nothing(shared: Shared) -> Leap:
+    return Leap(IDLE, (), shared, True, (), ())

@@ -1,0 +1,83 @@
+"""The shared state in numbered parts, so that a thread's leaps depend only on what it looks at.
+
+A worker never looks at the messages to come or at the fields of the sender; kept apart, they do not
+multiply the leaps that have to be worked out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from kvlint.programs.machine import Queued, Shared
+
+World = tuple[int, int, int, int]  # numbers of: core, queue, messages to come, fields
+ELSEWHERE = -1  # a part that the thread never looks at
+
+T = TypeVar("T", bound=Hashable)
+
+
+@dataclass
+class Numbering(Generic[T]):
+    """Numbers values as they are met."""
+
+    values: list[T] = field(default_factory=list)
+    numbers: dict[T, int] = field(default_factory=dict)
+
+    def of(self, value: T) -> int:
+        """The number of a value."""
+        found = self.numbers.get(value)
+        if found is None:
+            found = self.numbers[value] = len(self.values)
+            self.values.append(value)
+        return found
+
+
+@dataclass(frozen=True)
+class Sight:
+    """The parts beside the core that a thread looks at."""
+
+    queue: bool
+    frames: bool
+    fields: bool
+
+    def seen(self, world: World) -> World:
+        """The world as the thread sees it."""
+        core, queue, frames, fields = world
+        return (
+            core,
+            queue if self.queue else ELSEWHERE,
+            frames if self.frames else ELSEWHERE,
+            fields if self.fields else ELSEWHERE,
+        )
+
+
+class Worlds:
+    """Turns shared states into numbers and back."""
+
+    def __init__(self) -> None:
+        self.cores: Numbering[Shared] = Numbering()
+        self.queues: Numbering[tuple[Queued, ...]] = Numbering()
+        self.frames: Numbering[frozenset[object]] = Numbering()
+        self.fields: Numbering[tuple[tuple[str, object], ...]] = Numbering()
+
+    def number(self, shared: Shared, sight: Sight) -> World:
+        """The numbers of the parts that are seen."""
+        core = Shared(shared.status, shared.sides, (), shared.locks, failed=shared.failed)
+        return (
+            self.cores.of(core),
+            self.queues.of(shared.queue) if sight.queue else ELSEWHERE,
+            self.frames.of(shared.frames) if sight.frames else ELSEWHERE,
+            self.fields.of(shared.fields) if sight.fields else ELSEWHERE,
+        )
+
+    def shared(self, world: World) -> Shared:
+        """The shared state; parts that are not seen are empty."""
+        core, queue, frames, fields = world
+        base = self.cores.values[core]
+        return base.having(
+            queue=self.queues.values[queue] if queue >= 0 else (),
+            frames=self.frames.values[frames] if frames >= 0 else frozenset(),
+            fields=self.fields.values[fields] if fields >= 0 else (),
+        )
