@@ -48,13 +48,17 @@ def _hit(handler: Instr, thread: str) -> Hit:
 
 
 def _raisers(raised: set[Instr], handler: Instr, seen: set[int]) -> Iterator[Hit]:
-    """Statements whose own `raise` ends in such a handler."""
+    """Statements whose own `raise` ends in such a handler.
+
+    As strong as the handler: no other thread is needed, and of all that may raise there these are
+    the ones that the code itself foresees.
+    """
     for instr in sorted(raised, key=lambda i: i.where.line):
         if id(instr.where.node) not in seen:
             seen.add(id(instr.where.node))
             yield Hit(
                 instr.where,
-                "narrow",
+                "confirmed",
                 "raised with a live room, and the handler writes no terminal status",
                 (),
                 "pinned",
