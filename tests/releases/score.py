@@ -2,8 +2,8 @@
 
     python -m tests.releases.score [--release V] [--no-extra]
 
-prints the table per rule, every miss and every false alarm with the label's reason, and every
-error or warning at a place without a label.
+prints the table per rule, every miss, every false alarm and every bug with another verdict than its
+window stands for, with the label's reason, and every error or warning at a place without a label.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..running import Found, check
 from .fetch import release as fetch_release
-from .labels import Label, disputed, labels
+from .labels import Label, disputed, disputed_windows, labels
 
 TOLERANCE = 2  # lines between a label and a finding of the same defect
 
@@ -39,9 +39,24 @@ class Verdict:
         return self.label.verdict != "bug" and self.found is not None and self.found.serious
 
     @property
+    def timed(self) -> bool:
+        """Whether the window of a bug that is reported says which verdict is due."""
+        return bool(self.label.due) and self.found is not None
+
+    @property
+    def mistimed(self) -> bool:
+        """Another verdict than the window stands for."""
+        return self.timed and self.window_says != self.label.due
+
+    @property
     def says(self) -> str:
         """The finding in two words."""
         return f"{self.found.severity} ({self.found.verdict})" if self.found else "nothing"
+
+    @property
+    def window_says(self) -> str:
+        """The finding's verdict."""
+        return self.found.verdict if self.found else "nothing"
 
 
 @dataclass
@@ -51,6 +66,8 @@ class Tally:
     bugs: int = 0
     reported: int = 0
     serious: int = 0
+    timed: int = 0
+    agreed: int = 0
     harmless: dict[str, int] = field(default_factory=lambda: {"safe": 0, "latent": 0})
     alarms: dict[str, int] = field(default_factory=lambda: {"safe": 0, "latent": 0})
 
@@ -61,6 +78,8 @@ class Tally:
             self.bugs += 1
             self.reported += not verdict.missed
             self.serious += verdict.found is not None and verdict.found.serious
+            self.timed += verdict.timed
+            self.agreed += verdict.timed and not verdict.mistimed
         else:
             self.harmless[kind] += 1
             self.alarms[kind] += verdict.false_alarm
@@ -70,6 +89,8 @@ class Tally:
         self.bugs += other.bugs
         self.reported += other.reported
         self.serious += other.serious
+        self.timed += other.timed
+        self.agreed += other.agreed
         for kind in self.harmless:
             self.harmless[kind] += other.harmless[kind]
             self.alarms[kind] += other.alarms[kind]
@@ -114,16 +135,19 @@ def tallies(verdicts: Iterable[Verdict]) -> dict[str, Tally]:
 
 
 def table(rows: dict[str, Tally]) -> list[str]:
-    """The rows as text; recall counts any verdict, precision only what is shown by default."""
+    """The rows as text; recall counts any verdict, precision only what is shown by default.
+
+    The windows are those of the reported bugs whose verdict is the one that the label asks for.
+    """
     head = f"{'rule':<12} {'bugs':>5} {'found':>6} {'shown':>6} {'recall':>7} {'precision':>10}"
-    lines = [f"{head} {'safe shown':>11} {'latent shown':>13}"]
+    lines = [f"{head} {'safe shown':>11} {'latent shown':>13} {'windows':>8}"]
     for rule, row in rows.items():
         wrong = sum(row.alarms.values())
         harmless = [f"{row.alarms[kind]}/{row.harmless[kind]}" for kind in ("safe", "latent")]
         lines.append(
             f"{rule:<12} {row.bugs:>5} {row.reported:>6} {row.serious:>6}"
             f" {_share(row.reported, row.bugs):>7} {_share(row.serious, row.serious + wrong):>10}"
-            f" {harmless[0]:>11} {harmless[1]:>13}"
+            f" {harmless[0]:>11} {harmless[1]:>13} {f'{row.agreed}/{row.timed}':>8}"
         )
     return lines
 
@@ -185,10 +209,12 @@ def main() -> None:
     known = sorted({label.release for label in labels()})
     chosen = options.release or known
     verdicts = judge(label for label in labels() if label.release in chosen)
-    excused = {entry.key for entry in disputed()}
-    for title, group in (
-        ("missed bugs", [v for v in verdicts if v.missed]),
-        ("false alarms", [v for v in verdicts if v.false_alarm]),
+    known_misses = {entry.key for entry in disputed()}
+    known_windows = {entry.key for entry in disputed_windows()}
+    for title, group, excused in (
+        ("missed bugs", [v for v in verdicts if v.missed], known_misses),
+        ("false alarms", [v for v in verdicts if v.false_alarm], known_misses),
+        ("other windows", [v for v in verdicts if v.mistimed], known_windows),
     ):
         print(f"{title}: {len(group)}")
         for verdict in group:

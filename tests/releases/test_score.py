@@ -9,18 +9,18 @@ import pytest
 
 from ..running import Found
 from . import score
-from .labels import Label, disputed
+from .labels import Label, disputed, disputed_windows
 
 BASE = Path("/release")
 Judge = Callable[..., list[score.Verdict]]
 
 
-def _label(line: int, verdict: str, *rules: str) -> Label:
-    return Label("1.0", "a.py", line, rules, verdict, "f", "", "because")
+def _label(line: int, verdict: str, *rules: str, window: str = "") -> Label:
+    return Label("1.0", "a.py", line, rules, verdict, "f", window, "because")
 
 
-def _found(line: int, rule: str, severity: str = "warning") -> Found:
-    return Found(BASE / "a.py", line, rule, "narrow", severity, "m")
+def _found(line: int, rule: str, severity: str = "warning", verdict: str = "narrow") -> Found:
+    return Found(BASE / "a.py", line, rule, verdict, severity, "m")
 
 
 @pytest.fixture
@@ -83,6 +83,47 @@ def test_the_rows_add_up(judge: Judge) -> None:
     assert " 0.50       0.50 " in score.table(score.tallies(verdicts))[-1]
 
 
+@pytest.mark.parametrize(
+    ("window", "verdict", "differs"),
+    [
+        ("wide", "confirmed", False),
+        ("wide", "narrow", True),
+        ("wide (a remark)", "latent", True),
+        ("any exception", "confirmed", False),
+        ("micro", "narrow", False),
+        ("narrow, with a remark", "narrow", False),
+        ("narrow (a remark)", "confirmed", True),
+        ("", "confirmed", False),
+    ],
+)
+def test_a_window_says_which_verdict_is_due(
+    judge: Judge, window: str, verdict: str, differs: bool
+) -> None:
+    (judged,) = judge(
+        [_label(10, "bug", "KV103", window=window)], _found(10, "KV103", verdict=verdict)
+    )
+    assert judged.mistimed is differs
+    assert judged.timed is bool(window)
+    row = score.tallies([judged])["all"]
+    assert (row.timed, row.agreed) == (bool(window), bool(window) and not differs)
+    assert score.table({"all": row})[-1].endswith(f" {row.agreed}/{row.timed}")
+
+
+def test_a_window_that_nobody_knows_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        _ = _label(10, "bug", "KV103", window="broad").due
+
+
+def test_the_window_of_a_missed_bug_or_a_harmless_site_is_not_compared(judge: Judge) -> None:
+    missed, harmless = judge(
+        [_label(10, "bug", "KV101", window="wide"), _label(30, "latent", "KV102", window="wide")],
+        _found(30, "KV102", "note"),
+    )
+    assert missed.missed
+    for verdict in (missed, harmless):
+        assert (verdict.timed, verdict.mistimed) == (False, False)
+
+
 def test_the_disputed_table_is_read(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
@@ -90,6 +131,20 @@ def test_the_disputed_table_is_read(tmp_path: Path) -> None:
         "| 1.0 | `a.py:10` | KV107\\|KV202 | nothing | since |\n",
         encoding="utf-8",
     )
+    assert disputed_windows(page) == ()
     (entry,) = disputed(page)
     assert entry.key == _label(10, "bug", "KV107", "KV202").key
     assert (entry.says, entry.why) == ("nothing", "since")
+
+
+def test_the_table_of_windows_is_read(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "| release | site | rule | window | kvlint says | why |\n|---|---|---|---|---|---|\n"
+        "| 1.0 | `a.py:10` | KV107\\|KV202 | narrow (so) | confirmed | since |\n",
+        encoding="utf-8",
+    )
+    assert disputed(page) == ()
+    (entry,) = disputed_windows(page)
+    assert entry.key == _label(10, "bug", "KV107", "KV202").key
+    assert (entry.window, entry.says, entry.why) == ("narrow (so)", "confirmed", "since")
