@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 
-from kvlint.config import Settings
+from kvlint.config import Environment, Settings
 from kvlint.discover.project import load_project
 from kvlint.errors import UsageError
 from kvlint.protocol.detect import find_protocols
@@ -96,7 +96,8 @@ def main() -> int:
     for name, system in found:
         before: Effort | None = None
         for chunks in range(1, options.chunks + 1):
-            effort = measure(system, Bounds(max_states=options.max_states, chunks=chunks))
+            bounds = Bounds(max_states=options.max_states, environment=Environment(chunks=chunks))
+            effort = measure(system, bounds)
             print(row(name, chunks, effort, before), flush=True)
             totals[chunks - 1] += effort
             before = effort

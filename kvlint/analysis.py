@@ -11,11 +11,11 @@ from kvlint import catalog
 from kvlint.config import Settings
 from kvlint.discover.project import Project
 from kvlint.findings import Finding, Gap, Report, Searched, Span
-from kvlint.placing import place
+from kvlint.placing import Placed, place
 from kvlint.protocol.detect import find_protocols
 from kvlint.protocol.model import Protocol
-from kvlint.rulekit import Hit, View
-from kvlint.search.environment import delivered
+from kvlint.rulekit import View
+from kvlint.search.environment import admit, delivered
 from kvlint.search.evidence import Bounds, Evidence, gather
 from kvlint.search.system import System, build_system
 from kvlint.tables import transition_tables
@@ -31,7 +31,7 @@ def analyse(project: Project, settings: Settings) -> Report:
     """
     report = Report()
     protocols = find_protocols(project, settings.protocol)
-    hits: list[tuple[str, str, Hit]] = []
+    hits: list[Placed] = []
     bounds = Bounds.of(settings)
     searches: dict[object, Evidence] = {}
     shared: dict[tuple[str, str], object] = {}
@@ -39,7 +39,7 @@ def analyse(project: Project, settings: Settings) -> Report:
     for rule in _rules():
         rule_id, name = _identity(rule)
         for view in views:
-            hits += [(rule_id, name, hit) for hit in rule.find(view)]
+            hits += [Placed(rule_id, name, view.protocol.title, h) for h in rule.find(view)]
     report.findings = sorted(
         [*place(hits), *_unreadable(project)], key=lambda f: (f.span, f.rule, f.fingerprint)
     )
@@ -73,6 +73,7 @@ def _view(
     _add_tables(report, protocol)
     siblings = tuple(p for p in protocols if p.manager is protocol.manager)
     system = build_system(protocol, delivered(protocol, siblings))
+    admit(system, bounds.environment.messages)
     start = perf_counter()
     likeness = system.likeness()
     evidence = searches.get(likeness) or gather(system, bounds)
@@ -86,7 +87,8 @@ def _view(
                 states=evidence.states,
                 preemptions=bounds.preemptions,
                 complete=evidence.complete,
-                chunks=bounds.chunks,
+                chunks=bounds.environment.chunks,
+                messages=evidence.messages,
                 runs=tuple(evidence.runs),
                 limits=tuple(sorted(evidence.limits)),
                 seconds=perf_counter() - start,

@@ -33,6 +33,24 @@ class ProtocolOverrides(NamedTuple):
     entry_points: tuple[str, ...] = ()
 
 
+DISTURBANCES = ("message", "abort", "call", "clear", "watcher")
+
+
+class Environment(NamedTuple):
+    """What may happen to a room while the search looks at it.
+
+    The scheduler sends `chunks` chunks in the wide pass (one in the narrow one) and, with
+    `stops_sending`, may leave it at fewer once the room has failed. `messages` are tags that
+    may arrive beside the messages found in the code. `disturbances` are the kinds of which each
+    run has at most one.
+    """
+
+    chunks: int = 2
+    stops_sending: bool = True
+    messages: tuple[str, ...] = ()
+    disturbances: tuple[str, ...] = DISTURBANCES
+
+
 class Settings(NamedTuple):
     """Everything that decides what one run reports.
 
@@ -53,6 +71,7 @@ class Settings(NamedTuple):
     preemptions: int = 2
     max_states: int = 100_000
     max_seconds: float | None = None
+    environment: Environment = Environment()
     protocol: ProtocolOverrides = ProtocolOverrides()
     source: str | None = None
     root: str | None = None
@@ -217,9 +236,23 @@ def _choice(choices: tuple[str, ...]) -> Reader:
     return read
 
 
+def _choices(choices: tuple[str, ...]) -> Reader:
+    def read(value: Any, where: str) -> tuple[str, ...]:
+        for item in _strings(value, where):
+            if item not in choices:
+                raise UsageError(f"{where}: {wrong_choice(item, choices)}")
+        return tuple(choice for choice in choices if choice in value)
+
+    return read
+
+
 def _per_file(value: Any, where: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     table = _table(value, where)
     return tuple((key, _strings(item, f"{where}.{key}")) for key, item in table.items())
+
+
+def _environment(value: Any, where: str) -> Environment:
+    return Environment(**_values(_table(value, where), _ENVIRONMENT_KEYS, where))
 
 
 def _protocol(value: Any, where: str) -> ProtocolOverrides:
@@ -265,7 +298,14 @@ _KEYS: dict[str, Reader] = {
     "preemptions": _count(0),
     "max-states": _count(1),
     "max-seconds": _seconds,
+    "environment": _environment,
     "protocol": _protocol,
+}
+_ENVIRONMENT_KEYS: dict[str, Reader] = {
+    "chunks": _count(1),
+    "stops-sending": _boolean,
+    "messages": _strings,
+    "disturbances": _choices(DISTURBANCES),
 }
 _PROTOCOL_KEYS: dict[str, Reader] = {
     name.replace("_", "-"): _string if default is None else _strings

@@ -62,7 +62,8 @@ class Finding:
 
     Findings of one root cause share `group`; `fingerprint` survives moved lines and renamed
     locals. `class_name` and `function` are empty for a finding about a whole file. `searched`
-    names the search that found the witness: the class name of its `Searched`.
+    names the search that found the witness: the class name of its `Searched`. For a latent
+    finding `cleared` says why it is no more than that, and `cleared_in` for which searches.
     """
 
     rule: str
@@ -80,6 +81,8 @@ class Finding:
     related: tuple[Related, ...] = ()
     witness: tuple[Step, ...] = ()
     searched: str = ""
+    cleared: str = ""
+    cleared_in: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,9 @@ class TransitionTable:
 class Searched:
     """How far the search went for one class. `states` 0 means that no search was made.
 
-    `runs` names the environments that were searched, `limits` what stopped a search that is not
-    complete: the options that raise it, or nothing where no option does.
+    `messages` may arrive in every run, `runs` names the disturbances of which each run has one.
+    `limits` is what stopped a search that is not complete: the options that raise it, or nothing
+    where no option does.
     """
 
     class_name: str
@@ -118,6 +122,7 @@ class Searched:
     runs: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
     seconds: float = field(default=0.0, compare=False)
+    messages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

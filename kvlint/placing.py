@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 from kvlint.findings import SEVERITIES, SEVERITY_OF, VERDICTS, Finding, Related, Span
 from kvlint.programs.ir import Where
@@ -48,24 +49,35 @@ def _characters(lines: list[str], line: int, offset: int) -> int:
     return len(text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore")) + 1
 
 
-def place(hits: Iterable[tuple[str, str, Hit]]) -> list[Finding]:
-    """Findings of (rule id, rule name, hit), each site once with its worst verdict."""
-    best: dict[tuple[str, Span], tuple[str, str, Hit]] = {}
+class Placed(NamedTuple):
+    """A hit with its rule and the class in whose analysis it came up."""
+
+    rule: str
+    name: str
+    searched: str
+    hit: Hit
+
+
+def place(hits: Iterable[Placed]) -> list[Finding]:
+    """Findings, each site once with its worst verdict."""
+    best: dict[tuple[str, Span], Placed] = {}
     causes: dict[tuple[str, Span], list[tuple[object, ...]]] = {}
-    for rule, name, hit in hits:
-        key = (rule, span_of(hit.where))
-        causes.setdefault(key, []).append(hit.cause)
-        if key not in best or _rank(hit) < _rank(best[key][2]):
-            best[key] = (rule, name, hit)
+    searches: dict[tuple[str, Span], dict[str, None]] = {}
+    for placed in hits:
+        key = (placed.rule, span_of(placed.hit.where))
+        causes.setdefault(key, []).append(placed.hit.cause)
+        searches.setdefault(key, {}).setdefault(placed.searched)
+        if key not in best or _rank(placed.hit) < _rank(best[key].hit):
+            best[key] = placed
     groups = _groups(best, causes)
     counts: dict[str, int] = {}
     found = []
     for key in sorted(best, key=lambda k: (k[1], k[0])):
-        rule, name, hit = best[key]
-        print_ = _fingerprint(rule, hit.where)
+        placed = best[key]
+        print_ = _fingerprint(placed.rule, placed.hit.where)
         counts[print_] = counts.get(print_, 0) + 1
         unique = hashlib.sha256(f"{print_}/{counts[print_]}".encode()).hexdigest()[:16]
-        found.append(_finding(rule, name, hit, key[1], unique, groups[key]))
+        found.append(_finding(placed, key[1], unique, groups[key], tuple(searches[key])))
     return _named_groups(found)
 
 
@@ -74,7 +86,7 @@ def _rank(hit: Hit) -> tuple[int, int]:
 
 
 def _groups(
-    best: dict[tuple[str, Span], tuple[str, str, Hit]],
+    best: dict[tuple[str, Span], Placed],
     causes: dict[tuple[str, Span], list[tuple[object, ...]]],
 ) -> dict[tuple[str, Span], int]:
     """Sites that share a cause, directly or through others, get one number (union-find)."""
@@ -95,7 +107,11 @@ def _groups(
     return {key: numbers.setdefault(root(key), len(numbers)) for key in sorted(best)}
 
 
-def _finding(rule: str, name: str, hit: Hit, span: Span, unique: str, group: int) -> Finding:
+def _finding(
+    placed: Placed, span: Span, unique: str, group: int, searches: tuple[str, ...]
+) -> Finding:
+    rule, name, _, hit = placed
+    latent = hit.verdict == "latent"
     related = tuple(Related(span_of(where), text) for where, text in hit.related)
     return Finding(
         rule=rule,
@@ -108,11 +124,13 @@ def _finding(rule: str, name: str, hit: Hit, span: Span, unique: str, group: int
         message=hit.message,
         fingerprint=unique,
         group=str(group),
-        fixes=hit.fixes if hit.verdict != "latent" else (),
-        bad_end=hit.bad_end if hit.verdict != "latent" else None,
+        fixes=() if latent else hit.fixes,
+        bad_end=None if latent else hit.bad_end,
         related=related,
         witness=steps(hit.witness) if hit.witness is not None else (),
         searched=hit.witness.system.protocol.title if hit.witness is not None else "",
+        cleared=hit.cleared if latent else "",
+        cleared_in=searches if latent else (),
     )
 
 

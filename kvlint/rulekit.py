@@ -26,7 +26,8 @@ LOOPS = frozenset({"consumer", "control", "ticker"})
 class Hit:
     """One site that breaks a rule, before it is placed in a file.
 
-    `cause` names the root cause: hits that share one are shown as one block.
+    `cause` names the root cause: hits that share one are shown as one block. `cleared` says why a
+    latent one is no more than that.
     """
 
     where: Where
@@ -37,6 +38,7 @@ class Hit:
     related: tuple[tuple[Where, str], ...] = ()
     witness: Witness | None = None
     cause: tuple[object, ...] = ()
+    cleared: str = ""
 
 
 @dataclass(eq=False)

@@ -38,4 +38,5 @@ def _harmless(view: View) -> Iterator[Hit]:
                     "latent",
                     f"`{instr.name}` is emptied here; a room that is not terminal by then is stuck",
                     cause=("pop", id(instr.where.node)),
+                    cleared="no schedule was found in which the room stays live after it",
                 )

@@ -87,5 +87,9 @@ def _dropped(machine: Machine, start: Shared, table: str) -> Iterator[Hit]:
             if looked and not any(e.instr.op is Op.WINDOW for e in leap.events):
                 where = (skips or looked)[-1].instr.where
                 yield Hit(
-                    where, "latent", MESSAGE.format(table=table), cause=("skip", id(where.node))
+                    where,
+                    "latent",
+                    MESSAGE.format(table=table),
+                    cause=("skip", id(where.node)),
+                    cleared="no schedule was found in which the room stays live after it",
                 )

@@ -50,6 +50,7 @@ def _possible(view: View, seen: set[int]) -> Iterator[Hit]:
                     "latent",
                     f"`{status.name}` would be stored over Failed here; nothing was seen to do it",
                     cause=("write", id(where.node)),
+                    cleared="no schedule was found in which polling shows that Failed is gone",
                 )
 
 

@@ -112,4 +112,5 @@ def _absent_reads(view: View) -> Iterator[Hit]:
                         "latent",
                         f"an absent room reads as `{default.value.name}`, which never ends",
                         cause=("absent", id(instr.where.node)),
+                        cleared="the scheduler polls a room only while it is there",
                     )

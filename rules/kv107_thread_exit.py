@@ -87,6 +87,7 @@ def _nullable(view: View) -> Iterator[Hit]:
                     "latent",
                     f"`{instr.name}` may raise, and nothing here keeps `{thread.root.name}` alive",
                     cause=("death", id(instr.where.node)),
+                    cleared="what makes it raise is not known",
                 )
                 continue
             message = (
@@ -124,4 +125,5 @@ def _possible(view: View, seen: set[int]) -> Iterator[Hit]:
                     "latent",
                     f"an exception from here would end `{thread.root.name}`",
                     cause=("death", id(instr.where.node)),
+                    cleared="no message of a known peer and no lost entry was seen to raise it",
                 )

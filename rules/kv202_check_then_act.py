@@ -39,6 +39,7 @@ def find(view: View) -> Iterator[Hit]:
                 ((instr.where, "raises KeyError here"),) if where is not instr.where else (),
                 witness,
                 ("index", instr.name, where.function, where.class_name),
+                "the error is caught, or ends only a call of the scheduler's own",
             )
 
 

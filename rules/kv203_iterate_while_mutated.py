@@ -35,6 +35,7 @@ def find(view: View) -> Iterator[Hit]:
                     for other in sorted(others, key=lambda i: i.where.line)[:1]
                 ),
                 cause=("walk", instr.name, id(instr.where.node)),
+                cleared="the error is caught, or ends only a call of the scheduler's own",
             )
 
 

@@ -151,6 +151,7 @@ def _retries(view: View) -> Iterator[Hit]:
                     "latent",
                     "the chunk is put back without a deadline; what it waits for may never come",
                     cause=("retry", id(instr.where.node)),
+                    cleared="what it waits for is not known, so it may come",
                 )
 
 
@@ -223,6 +224,7 @@ def _loop(
                     "latent",
                     "re-queued on every pass without a deadline or a log",
                     cause=("requeue", id(loop)),
+                    cleared="whether the status ends is up to the backend, not to this loop",
                 )
             rest = branch.orelse
             if len(rest) == 1 and isinstance(rest[0], ast.If):

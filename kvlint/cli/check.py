@@ -105,8 +105,8 @@ def _whole_run(
     out(_rendered(report, selected, form, style, texts_of(project)))
     warn(summary.gaps(report.gaps, args.verbose))
     if args.verbose:
-        warn(summary.runs(report.searched))
-        warn("" if settings.show_latent else summary.cleared(cleared(report.findings, settings)))
+        warn(summary.environments(report.searched))
+        warn(summary.cleared(cleared(report.findings, settings), report.searched))
     _statistics(args, report.searched, selected.shown, project.files, start)
     gave_up = summary.gave_up(report.searched, settings)
     warn(gave_up)

@@ -34,6 +34,10 @@ def _lines(settings: Settings) -> Iterator[str]:
     for pattern, selectors in settings.per_file_ignores:
         yield f"{_value(pattern)} = {_value(selectors)}"
     yield ""
+    yield "[tool.kvlint.environment]"
+    for name, value in settings.environment._asdict().items():
+        yield f"{_key(name)} = {_value(value)}"
+    yield ""
     yield "[tool.kvlint.protocol]"
     for name, value in settings.protocol._asdict().items():
         if value:

@@ -94,6 +94,11 @@ def _searched(searched: Searched) -> dict[str, Any]:
         "states": searched.states,
         "preemptions": searched.preemptions,
         "complete": searched.complete,
+        "environment": {
+            "chunks": searched.chunks,
+            "messages": list(searched.messages),
+            "runs": list(searched.runs),
+        },
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kvlint.config import SEVERITIES
@@ -100,24 +100,45 @@ def _is_incomplete(one: Searched) -> bool:
     return one.states > 0 and not one.complete
 
 
-def runs(searched: Sequence[Searched]) -> str:
-    """The environments in which each class was searched."""
+def environments(searched: Sequence[Searched]) -> str:
+    """What might happen to a room while each class was searched."""
     return "".join(
-        one_line(f"kvlint: searched {one.class_name}: {'; '.join(one.runs)}") + "\n"
+        one_line(f"kvlint: searched {one.class_name}: {_environment(one)}") + "\n"
         for one in searched
         if one.runs
     )
 
 
-def cleared(found: Sequence[Finding]) -> str:
-    """The patterns that lead to no bad end as far as was searched."""
+def _environment(one: Searched) -> str:
+    sent = [plural(one.chunks, "chunk"), *(f"message {message}" for message in one.messages)]
+    return f"{', '.join(sent)} in every run; runs: {'; '.join(one.runs)}"
+
+
+def cleared(found: Sequence[Finding], searched: Sequence[Searched]) -> str:
+    """The patterns that lead to no bad end as far as was searched, and why."""
+    depths = {one.class_name: _cleared_by(one) for one in searched}
     return "".join(
-        one_line(
-            f"kvlint: no bad end found: {f.span.path}:{f.span.line}: {f.rule} {f.name}: {f.message}"
-        )
-        + "\n"
+        one_line(f"kvlint: no bad end found: {_pattern(f)}: {_reason(f, depths)}") + "\n"
         for f in found
     )
+
+
+def _pattern(finding: Finding) -> str:
+    place = f"{finding.span.path}:{finding.span.line}"
+    return f"{place}: {finding.rule} {finding.name}: {finding.message}"
+
+
+def _reason(finding: Finding, depths: Mapping[str, str]) -> str:
+    classes = [f"{name} {depths[name]}" for name in finding.cleared_in if name in depths]
+    return "; ".join(filter(None, (finding.cleared, ", ".join(classes)))) or "no search was made"
+
+
+def _cleared_by(one: Searched) -> str:
+    """How far the search went that did not find a bad end."""
+    if one.states == 0:
+        return "was not searched"
+    end = "completely" if one.complete else "until the search gave up"
+    return f"was searched {end} ({plural(one.states, 'state')})"
 
 
 def statistics(

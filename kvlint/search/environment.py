@@ -1,7 +1,8 @@
 """What may happen to one room, as data: messages, aborts, watchers, and which runs to make.
 
 Every run has the ordinary course of a request and at most one disturbance. The literals that the
-other side of the same tree sends say which messages can arrive.
+other side of the same tree sends say which messages can arrive. `[tool.kvlint.environment]` adds to
+them, and says which kinds of disturbance there are.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from kvlint.config import Environment
 from kvlint.discover.project import ClassInfo, FunctionNode
 from kvlint.programs.ir import Op
 from kvlint.programs.machine import STRANGER, Shared
@@ -16,6 +18,8 @@ from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Frame, Protocol
 from kvlint.search.system import System, only_adds
 from kvlint.search.transitions import Run
+
+ORDINARY = Environment()
 
 
 def delivered(protocol: Protocol, siblings: Iterable[Protocol]) -> tuple[Frame, ...]:
@@ -84,29 +88,58 @@ def _own_methods(holder: ClassInfo) -> Iterator[FunctionNode]:
             yield found[1]
 
 
-def runs(system: System, chunks: int) -> list[Run]:
+def runs(system: System, chunks: int, environment: Environment = ORDINARY) -> list[Run]:
     """The undisturbed run first, then one run per disturbance."""
     helpful, harmful = sort_frames(system)
-    finishers = tuple(system.of_kind("finish"))
-    base = frozenset(helpful)
     tickers = [t for t in system.threads if t.kind == "ticker"]
-    fillers = tuple(t for t in tickers if only_adds(system, t.program))
-    plain = Run("no disturbance", base, callers=finishers, tickers=fillers, chunks=chunks)
-    found = [plain]
-    found += [replace(plain, name=f"message {frame}", frames=base | {frame}) for frame in harmful]
-    found += [replace(plain, name=f"{o.name}()", aborts=(o,)) for o in system.of_kind("abort")]
-    found += [
-        replace(plain, name=f"{o.name}()", callers=(*finishers, o)) for o in system.of_kind("other")
-    ]
-    if not system.protocol.holders:
-        found += [
-            replace(plain, name=f"{o.name}() before the end", callers=(*finishers, o))
+    plain = Run(
+        "no disturbance",
+        frozenset(helpful),
+        callers=tuple(system.of_kind("finish")),
+        tickers=tuple(t for t in tickers if only_adds(system, t.program)),
+        chunks=chunks,
+        stops_sending=environment.stops_sending,
+    )
+    found = {
+        "message": [
+            replace(plain, name=f"message {frame}", frames=plain.frames | {frame})
+            for frame in harmful
+        ],
+        "abort": [replace(plain, name=f"{o.name}()", aborts=(o,)) for o in system.of_kind("abort")],
+        "call": [
+            replace(plain, name=f"{o.name}()", callers=(*plain.callers, o))
+            for o in system.of_kind("other")
+        ],
+        "clear": [
+            replace(plain, name=f"{o.name}() before the end", callers=(*plain.callers, o))
             for o in system.of_kind("close")
-        ]
-    found += [
-        replace(plain, name=t.root.name, tickers=(*fillers, t)) for t in tickers if t not in fillers
-    ]
-    return found
+            if not system.protocol.holders
+        ],
+        "watcher": [
+            replace(plain, name=t.root.name, tickers=(*plain.tickers, t))
+            for t in tickers
+            if t not in plain.tickers
+        ],
+    }
+    return [plain, *(run for kind in environment.disturbances for run in found[kind])]
+
+
+def admit(system: System, tags: Iterable[str]) -> None:
+    """Let messages with these tags arrive as well, where a thread receives any."""
+    known = {_tag(frame) for frame in system.frames}
+    if any(i.op is Op.RECV and not i.name for t in system.threads for i in t.program.code):
+        system.frames += tuple(tag for tag in dict.fromkeys(tags) if tag not in known)
+
+
+def _tag(frame: object) -> object:
+    """The first part of a message, as text."""
+    tag = frame.parts[0] if isinstance(frame, Frame) and frame.parts else frame
+    return tag.decode("utf-8", "replace") if isinstance(tag, bytes) else tag
+
+
+def ordinary(system: System) -> tuple[str, ...]:
+    """The messages that every run has, as a reader sees them."""
+    return tuple(str(frame) for frame in sort_frames(system)[0])
 
 
 def sort_frames(system: System) -> tuple[list[object], list[object]]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from kvlint.config import Settings
+from kvlint.config import Environment, Settings
 from kvlint.programs.ir import Instr, Op, Where
-from kvlint.search.environment import runs
+from kvlint.search.environment import ORDINARY, ordinary, runs
 from kvlint.search.macro import Event, Leap
 from kvlint.search.product import Finish, Outcome, Search
 from kvlint.search.system import System
@@ -52,6 +52,7 @@ class Evidence:
     complete: bool = True
     searched: bool = False
     runs: list[str] = field(default_factory=list)
+    messages: tuple[str, ...] = ()
     limits: set[str] = field(default_factory=set)
 
     def of(self, kind: str) -> list[Witness]:
@@ -61,11 +62,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Bounds:
-    """How far to search: `max_states` in one run, until `deadline` (of `monotonic()`) in all."""
+    """How far to search, and in what environment.
+
+    `max_states` is for one run, `deadline` (of `monotonic()`) for all of them.
+    """
 
     preemptions: int = Settings().preemptions
     max_states: int = Settings().max_states
-    chunks: int = 2
+    environment: Environment = ORDINARY
     deadline: float | None = None
 
     @classmethod
@@ -73,7 +77,7 @@ class Bounds:
         """The bounds that the settings ask for; the time starts to run now."""
         seconds = settings.max_seconds
         deadline = None if seconds is None else monotonic() + seconds
-        return cls(settings.preemptions, settings.max_states, deadline=deadline)
+        return cls(settings.preemptions, settings.max_states, settings.environment, deadline)
 
 
 def gather(system: System, bounds: Bounds) -> Evidence:
@@ -83,13 +87,15 @@ def gather(system: System, bounds: Bounds) -> Evidence:
     if not system.threads or not opens:
         return evidence
     evidence.searched = True
-    plans = runs(system, bounds.chunks)
+    environment = bounds.environment
+    plans = runs(system, environment.chunks, environment)
     evidence.runs = list(dict.fromkeys(run.name for run in plans))
+    evidence.messages = ordinary(system)
     known: set[object] = set()
     # A disturbance may stay away, so the plain run is in each disturbed one.
     wide = plans[1:] or plans
     # What a narrow switch can break does not need a second chunk in flight.
-    single = runs(system, 1)[-len(wide) :]
+    single = runs(system, 1, environment)[-len(wide) :]
     baseline = Baseline(system, plans[0], bounds)
     # Coroutines of one loop are only interrupted where they wait.
     for narrow in (False,) if system.cooperative else (False, True):

@@ -214,7 +214,7 @@ class Search:
     def _may_stop_sending(self, state: State) -> bool:
         """Whether the scheduler may leave it at the chunks it has sent: the room has failed."""
         phase = self._phase(state)
-        if phase.stage != "live":
+        if phase.stage != "live" or not self.run.stops_sending:
             return False
         return phase.aborted or self.graph.shared(state).failed != 0
 

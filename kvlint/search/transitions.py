@@ -69,6 +69,7 @@ class Run:
     callers: tuple[Operation, ...] = ()
     tickers: tuple[Thread, ...] = ()
     chunks: int = 2
+    stops_sending: bool = True
 
 
 class Transitions:

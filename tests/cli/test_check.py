@@ -59,7 +59,10 @@ def test_json_has_the_keys_of_the_contract(run: Run, engine: Engine) -> None:
         "witness",
     }  # fmt: skip
     assert set(report["tables"][0]) == {"class", "path", "line", "method", "enum", "transitions"}
-    assert set(report["searched"][0]) == {"class", "threads", "states", "preemptions", "complete"}
+    assert set(report["searched"][0]) == {
+        "class", "threads", "states", "preemptions", "complete", "environment",
+    }  # fmt: skip
+    assert set(report["searched"][0]["environment"]) == {"chunks", "messages", "runs"}
     assert [f["bad_end"] for f in report["findings"]] == [None, None, None, "pinned"]
 
 

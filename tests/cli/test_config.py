@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kvlint.config import ProtocolOverrides, load_settings
+from kvlint.config import Environment, ProtocolOverrides, load_settings
 from kvlint.errors import UsageError
 
 from .conftest import Engine, Run
@@ -24,6 +24,12 @@ output-format = "concise"
 preemptions = 3
 max-states = 500
 max-seconds = 7
+
+[tool.kvlint.environment]
+chunks = 3
+stops-sending = false
+messages = ["HELLO"]
+disturbances = ["call", "message"]
 
 [tool.kvlint.protocol]
 status-enum = "KVPoll"
@@ -55,6 +61,7 @@ def test_every_key_is_read() -> None:
     assert settings.output_format == "concise"
     assert (settings.preemptions, settings.max_states, settings.max_seconds) == (3, 500, 7.0)
     assert settings.source == "pyproject.toml"
+    assert settings.environment == Environment(3, False, ("HELLO",), ("message", "call"))
     assert settings.protocol == ProtocolOverrides(
         status_enum="KVPoll",
         status_table="request_status",
@@ -86,6 +93,10 @@ def test_show_settings_of_defaults_names_what_is_found(run: Run, engine: Engine)
     assert "# output-format: full on a terminal, else concise\n" in out
     assert "preemptions = 2\n" in out
     assert "# max-seconds: no limit\n" in out
+    assert (
+        "[tool.kvlint.environment]\nchunks = 2\nstops-sending = true\nmessages = []\n"
+        'disturbances = ["message", "abort", "call", "clear", "watcher"]\n'
+    ) in out
 
 
 def test_nearest_section_wins_and_files_without_one_are_passed_by() -> None:
@@ -164,9 +175,9 @@ def test_patterns_are_relative_to_the_file(
         ('fail_on = "error"', "tool.kvlint: unknown key 'fail_on' (did you mean fail-on?)"),
         (
             "zzz = 1",
-            "tool.kvlint: unknown key 'zzz' (known: exclude, fail-on, ignore, max-seconds, "
-            "max-states, output-format, per-file-ignores, preemptions, protocol, select, "
-            "show-latent)",
+            "tool.kvlint: unknown key 'zzz' (known: environment, exclude, fail-on, ignore, "
+            "max-seconds, max-states, output-format, per-file-ignores, preemptions, protocol, "
+            "select, show-latent)",
         ),
         ('select = "KV1"', "tool.kvlint.select: expected a list of strings, found a string"),
         ('select = ["KV1", 2]', "tool.kvlint.select: expected a list of strings, found a list "
@@ -192,6 +203,16 @@ def test_patterns_are_relative_to_the_file(
          "list of strings, found a string"),
         ('per-file-ignores = {"a.py" = ["X"]}', "tool.kvlint.per-file-ignores.a.py: unknown rule "
          "'X' (kvlint rules lists them)"),
+        ("environment = 2", "tool.kvlint.environment: expected a table, found an integer"),
+        ("environment = {chunk = 1}", "tool.kvlint.environment: unknown key 'chunk' "
+         "(did you mean chunks?)"),
+        ("environment = {chunks = 0}", "tool.kvlint.environment.chunks: 0 is less than 1"),
+        ("environment = {stops-sending = 1}", "tool.kvlint.environment.stops-sending: expected "
+         "true or false, found an integer"),
+        ('environment = {messages = "A"}', "tool.kvlint.environment.messages: expected a list of "
+         "strings, found a string"),
+        ('environment = {disturbances = ["aborts"]}', "tool.kvlint.environment.disturbances: "
+         "'aborts' is not one of message, abort, call, clear, watcher (did you mean abort?)"),
         ("protocol = true", "tool.kvlint.protocol: expected a table, found a boolean"),
         ('protocol = {status-enm = "E"}', "tool.kvlint.protocol: unknown key 'status-enm' "
          "(did you mean status-enum?)"),

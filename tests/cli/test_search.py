@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,13 @@ from tests.report import samples
 
 from .conftest import Engine, Run
 
+REASONS = (
+    "no schedule was found in which the room stays live after it",
+    "no schedule was found in which polling shows that Failed is gone",
+    "the scheduler polls a room only while it is there",
+    "the error is caught, or ends only a call of the scheduler's own",
+    "no message of a known peer and no lost entry was seen to raise it",
+)
 BAD = Path(samples.__file__).parent / "data" / "backend.py"
 
 
@@ -83,6 +91,21 @@ def test_the_file_sets_what_the_options_set(run: Run, good: str) -> None:
         assert run("check", good, f"--{key}", "100000").code == 0
 
 
+def test_the_file_sets_the_environment(run: Run, bad: str) -> None:
+    usual = run("check", bad, "-v").err.splitlines()[0]
+    assert usual.endswith(" in every run; runs: no disturbance; message ABORT")
+    assert usual.startswith("kvlint: searched Manager: 2 chunks")
+    Path("pyproject.toml").write_text(
+        '[tool.kvlint.environment]\nchunks = 3\ndisturbances = []\nmessages = ["HELLO"]\n'
+    )
+    calm = run("check", bad, "-v").err.splitlines()[0]
+    assert calm.startswith("kvlint: searched Manager: 3 chunks")
+    assert calm.endswith(" in every run; runs: no disturbance")
+    (searched,) = json.loads(run("check", bad, "--output-format", "json").out)["searched"]
+    assert searched["environment"]["chunks"] == 3
+    assert searched["environment"]["runs"] == ["no disturbance"]
+
+
 def test_findings_decide_before_a_search_that_gave_up(run: Run, engine: Engine) -> None:
     engine.report = Report(
         [samples.finding("KV101", "narrow", Span("a.py", 1))],
@@ -115,15 +138,55 @@ def test_statistics_say_how_far_each_class_was_searched(run: Run, good: str) -> 
 
 def test_verbose_says_what_was_searched_and_cleared(run: Run, engine: Engine, bad: str) -> None:
     engine.report = Report(
-        [samples.finding("KV301", "latent", Span("a.py", 7), message="seen to be harmless")],
-        searched=[Searched("A", ("w",), 5, 2, True, 2, ("no disturbance", "message ABORT"))],
+        [
+            samples.finding(
+                *("KV301", "latent", Span("a.py", 7)),
+                message="put back",
+                cleared="it may come",
+                cleared_in=("A", "B", "C", "D"),
+            ),
+            samples.finding("KV101", "latent", Span("a.py", 9), message="emptied"),
+        ],
+        searched=[
+            Searched(
+                *("A", ("w",), 5, 2, True, 3),
+                runs=("no disturbance", "message ABORT"),
+                messages=("[b'HELLO', ...]",),
+            ),
+            Searched("B", ("w",), 7, 2, False),
+            Searched("C", (), 0, 2, False),
+        ],
     )
-    assert run("check", ".").err == ""
-    runs = "kvlint: searched A: no disturbance; message ABORT\n"
-    latent = "kvlint: no bad end found: a.py:7: KV301 unbounded-poll: seen to be harmless\n"
-    assert run("check", ".", "-v").err == runs + latent
-    assert run("check", ".", "-v", "--show-latent").err == runs
-    assert run("check", ".", "-v", "--ignore", "KV301").err == runs
+    assert run("check", ".").err.startswith("kvlint: the search gave up in B")
+    verbose = run("check", ".", "-v").err.splitlines()
+    assert verbose[:3] == [
+        "kvlint: searched A: 3 chunks, message [b'HELLO', ...] in every run; "
+        "runs: no disturbance; message ABORT",
+        "kvlint: no bad end found: a.py:7: KV301 unbounded-poll: put back: it may come; "
+        "A was searched completely (5 states), B was searched until the search gave up (7 states), "
+        "C was not searched",
+        "kvlint: no bad end found: a.py:9: KV101 pop-without-terminal: emptied: no search was made",
+    ]
+    assert run("check", ".", "-v", "--show-latent").err.splitlines() == verbose
+    assert run("check", ".", "-v", "--ignore", "KV301,KV1").err.splitlines() == [
+        verbose[0],
+        verbose[-1],
+    ]
+
+
+def test_every_latent_finding_of_a_backend_has_a_reason(run: Run, good: str) -> None:
+    lines = [
+        line
+        for line in run("check", good, "-v").err.splitlines()
+        if line.startswith("kvlint: no bad end found: ")
+    ]
+    assert lines
+    for line in lines:
+        told = re.fullmatch(r".*: ([^:;]+); ([^;]+)", line)
+        assert told is not None
+        reason, extent = told.groups()
+        assert reason in REASONS
+        assert re.fullmatch(r"Manager was searched completely \(\d+ states\)", extent)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,8 @@ class Plain:
         before, after = world.spots[-1].phase, spot.phase
         if who < len(self.machines) or before is None or after is None:
             return False
-        gives_up = before.aborted or world.shared.failed != 0
+        failed = before.aborted or world.shared.failed != 0
+        gives_up = failed and self.run.stops_sending
         return gives_up and before.stage == "live" and after.fed > before.fed
 
     def _after(

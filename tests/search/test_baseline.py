@@ -34,7 +34,7 @@ def _pinning() -> System:
 )
 def test_an_unfound_end_names_the_bound(bounds: Bounds, concludes: bool, limits: set[str]) -> None:
     system = _pinning()
-    baseline = Baseline(system, runs(system, bounds.chunks)[0], bounds)
+    baseline = Baseline(system, runs(system, bounds.environment.chunks)[0], bounds)
     assert baseline.concludes([]) is concludes
     assert baseline.limits == limits
 
