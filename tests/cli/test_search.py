@@ -131,6 +131,10 @@ def test_no_search_is_no_search_that_gave_up(run: Run, engine: Engine) -> None:
 
 def test_statistics_say_how_far_each_class_was_searched(run: Run, good: str) -> None:
     err = run("check", good, "--statistics").err
+    states_and_time = (
+        r"(?m)^Manager: \d{2,} states in \d+\.\d\d s, at most 2 narrow switches, complete; "
+    )
+    assert re.search(states_and_time, err)
     assert "at most 2 narrow switches, complete; threads: control_thread, transfer_worker" in err
     err = run("check", good, "--statistics", "--max-states", "9", "--preemptions", "1").err
     assert "at most 1 narrow switch, gave up; threads: control_thread, transfer_worker" in err
