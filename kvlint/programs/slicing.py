@@ -13,6 +13,7 @@ from kvlint.programs.simplify import simplify
 from kvlint.protocol.domain import Member
 
 CHANGES = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT})
+FILLS = frozenset({Op.STORE, Op.SETDEFAULT})
 TELLING = frozenset({"true", "equal", "nonempty", "in"})
 TABLE_OPS = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT, Op.ITER})
 
@@ -111,7 +112,11 @@ def relevant_locks(programs: Iterable[Program], tracked: frozenset[str]) -> froz
 
 
 def sliced(
-    program: Program, tracked: frozenset[str], locks: frozenset[str], fields: frozenset[str]
+    program: Program,
+    tracked: frozenset[str],
+    locks: frozenset[str],
+    fields: frozenset[str],
+    status_table: str,
 ) -> Program:
     """A copy of the program with everything else taken out; not to be changed."""
     noise = [_is_noise(instr, tracked, locks, fields) for instr in program.code]
@@ -121,6 +126,8 @@ def sliced(
         for instr, silent in zip(code, noise, strict=True):
             if silent:
                 _silence(instr)
+            elif instr.op in FILLS and instr.name != status_table:
+                instr.args = (ANY,)  # only that there is something counts
         forget_opaque(code)
         program.slices[key] = Program(
             program.name, program.title, simplify(code), program.kind, program.cut

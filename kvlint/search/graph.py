@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from operator import itemgetter
 
 from kvlint.programs.machine import Shared
+from kvlint.search.arrows import Arrow, Place, Stretch
 from kvlint.search.footprint import NOTHING, Footprint
-from kvlint.search.stretch import Stretch, Stretches
-from kvlint.search.transitions import Arrow, Place, Transitions
+from kvlint.search.stretch import Stretches
+from kvlint.search.transitions import Transitions
 from kvlint.search.world import Numbering, World
 
 State = tuple[int, ...]
+FIELDS_AT = 3
 HELD = 4  # behind the four parts of the world
 PLACES = 5  # where the places begin in a state
 Row = tuple[int, Stretch]  # a thread that may run, and its stretch
@@ -28,11 +30,13 @@ class Graph:
     def __init__(self, transitions: Transitions) -> None:
         self.transitions = transitions
         self.stretches = Stretches(transitions)
-        self.size = len(transitions.threads) + 2
+        self.cut = False
+        self.size = len(transitions.threads) + (2 if transitions.run.callers else 1)
         self.driver_at = PLACES + transitions.driver_index
         self._pauses: Numbering[tuple[int, Footprint]] = Numbering()
         self._looks = [_look(transitions, thread) for thread in range(self.size)]
         self._known: list[dict[State, Stretch]] = [{} for _ in range(self.size)]
+        self._others: list[dict[State, Footprint]] = [{} for _ in range(self.size)]
 
     def initial(self) -> State:
         """Nothing has happened; all messages of the run are still to come."""
@@ -74,25 +78,27 @@ class Graph:
     ) -> Iterator[Way]:
         """The ways to a pause after which another thread has something to say."""
         at = PLACES + thread
-        others: dict[World, Footprint] = {}
         for pause in stretch.pauses:
             arrow = pause.arrow
             if last is not None and not last.conflicts(arrow.footprint):
                 continue
             after = _after(state, at, arrow)
-            world = arrow.world if at != self.driver_at else (*arrow.world[:3], arrow.place)
-            if world not in others:
-                others[world] = self._of_the_others(after, thread)
-            if pause.last.conflicts(others[world]):
+            if pause.last.conflicts(self._of_the_others(after, thread)):
                 held = self._pauses.of((thread, pause.last))
                 yield (*after[:HELD], held, *after[PLACES:]), thread, arrow, cost
 
     def _of_the_others(self, state: State, thread: int) -> Footprint:
         """All that the other threads may do in their next stretches."""
-        found = NOTHING
-        for other in range(self.size):
-            if other != thread:
-                found |= self._stretch(other, state).footprint
+        at = PLACES + thread
+        known = self._others[thread]
+        key = state if at == self.driver_at else (*state[:at], *state[at + 1 :])
+        found = known.get(key)
+        if found is None:
+            found = NOTHING
+            for other in range(self.size):
+                if other != thread:
+                    found |= self._stretch(other, state).footprint
+            known[key] = found
         return found
 
     def notable(self, state: State, rows: list[Row]) -> Iterator[tuple[State, int, Arrow]]:
@@ -115,6 +121,7 @@ class Graph:
             seen = self.transitions.sights[thread].seen(_world(state))
             found = self.stretches.of(thread, state[PLACES + thread], seen, opened)
             self._known[thread][key] = found
+            self.cut = self.cut or found.cut
         return found
 
 

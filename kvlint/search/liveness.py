@@ -31,6 +31,15 @@ class Liveness:
         self.tables = frozenset(i.name for i in code if _looks(i))
         self.fields = frozenset(i.name for i in code if i.op is Op.FIELD_LOAD)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Liveness) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> object:
+        return self.tables, self.fields, self.works
+
     def kept(self, shared: Shared, *, holder: bool = True, frames: bool = True) -> Shared:
         """`shared` without what no longer matters.
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from kvlint.programs.ir import Instr
+from kvlint.search.arrows import IDLE
 from kvlint.search.driver import Phase
-from kvlint.search.graph import HELD, PLACES, Graph, State
+from kvlint.search.graph import FIELDS_AT, HELD, PLACES, Graph, State
 from kvlint.search.macro import Event, Leap
 from kvlint.search.system import System
-from kvlint.search.transitions import IDLE, Decisions, Run, Transitions
+from kvlint.search.transitions import Decisions, Run, Transitions
 
 CLOCK_EVERY = 1024  # states between two looks at the clock
 
@@ -75,6 +76,7 @@ class Search:
         self.driver_index = self.transitions.driver_index
         self.parents: dict[State, tuple[State, int, Leap] | None] = {}
         self._noted: set[object] = set()
+        self._looked_at: set[tuple[int, int, int]] = set()
         self._level_of: dict[State, int] = {}
         self._expanded: set[State] = set()
 
@@ -102,7 +104,7 @@ class Search:
             if not self._level(spent, levels, outcome):
                 break
         outcome.states = len(self.parents)
-        if self.system.cut() or self.graph.stretches.cut:
+        if self.system.cut() or self.graph.cut:
             outcome.complete = False
         return outcome
 
@@ -172,6 +174,10 @@ class Search:
 
     def _look(self, state: State, after: State, thread: int, leap: Leap, outcome: Outcome) -> None:
         """Bad things on a way; the first of each kind and place is kept."""
+        told = (id(leap), state[self.graph.driver_at], after[FIELDS_AT])
+        if told in self._looked_at:
+            return
+        self._looked_at.add(told)
         if leap.death is not None:
             kind = "dead-thread" if thread < len(self.threads) else "dead-call"
             if kind == "dead-thread" or leap.death.note == "KeyError":

@@ -10,36 +10,15 @@ that are interrupted, not the interruptions, because coming earlier must never c
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from kvlint.search.footprint import NOTHING, Footprint
+from kvlint.search.arrows import Arrow, Pause, Stretch
+from kvlint.search.footprint import Footprint
 from kvlint.search.macro import MAX_FOLD, Leap
-from kvlint.search.transitions import Arrow, Transitions
+from kvlint.search.transitions import Transitions
 from kvlint.search.world import World
 
 Node = tuple[int, World]  # (place, world as the thread sees it) on its way
-
-
-@dataclass(frozen=True)
-class Pause:
-    """A point inside a stretch: the way to it, and the last access before it."""
-
-    arrow: Arrow
-    last: Footprint
-
-
-@dataclass
-class Stretch:
-    """All ways on of one thread from one place in one shared state.
-
-    `ends` lead to where a switch is free, `pauses` to where it would interrupt the thread;
-    `notable` are the ways, whole or not, whose last access may be a bad event.
-    """
-
-    ends: list[Arrow] = field(default_factory=list)
-    pauses: list[Pause] = field(default_factory=list)
-    notable: list[Arrow] = field(default_factory=list)
-    footprint: Footprint = NOTHING  # of everything that the thread may do on the way
 
 
 class Stretches:
@@ -47,22 +26,21 @@ class Stretches:
 
     def __init__(self, transitions: Transitions) -> None:
         self.transitions = transitions
-        self.cut = False
-        self._known: dict[tuple[int, int, World, bool], Stretch] = {}
 
     def of(self, thread: int, place: int, seen: World, opened: bool) -> Stretch:
         """The stretch of a thread from a place, in the world as it sees it."""
-        key = (thread, place, seen, opened)
-        found = self._known.get(key)
+        spot = (place, seen, opened)
+        known = self.transitions.stretches[thread]
+        found = known.get(spot)
         if found is None:
             arrows = self.transitions.arrows(thread, place, seen, opened)
             if all(arrow.wide for arrow in arrows):
                 found = Stretch(arrows, notable=[a for a in arrows if a.notable])
             else:
-                found = _Walk(self, thread, opened).over(arrows)
+                found = _Walk(self.transitions, thread, opened).over(arrows)
             for arrow in (*found.ends, *(pause.arrow for pause in found.pauses)):
                 found.footprint |= arrow.footprint
-            self._known[key] = found
+            known[spot] = found
         return found
 
 
@@ -73,9 +51,8 @@ class _Walk:
     `before` the places that it was reached from; `leaving` are those that a way out starts from.
     """
 
-    def __init__(self, stretches: Stretches, thread: int, opened: bool) -> None:
-        self.stretches = stretches
-        self.transitions = stretches.transitions
+    def __init__(self, transitions: Transitions, thread: int, opened: bool) -> None:
+        self.transitions = transitions
         self.thread, self.opened = thread, opened
         self.stretch = Stretch()
         self.ways: dict[Node, Arrow] = {}
@@ -94,7 +71,7 @@ class _Walk:
             todo.extend(self._step(node, ahead))
             if not ahead:
                 held_up.append(node)
-        self.stretches.cut = self.stretches.cut or bool(todo)
+        self.stretch.cut = bool(todo)
         stops = {*held_up, *self._spins(held_up)}
         for node in self.ways:
             if node in stops:

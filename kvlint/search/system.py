@@ -23,6 +23,7 @@ from kvlint.search.macro import Folder
 from kvlint.tables import outcomes
 
 if TYPE_CHECKING:
+    from kvlint.search.arrows import Memo
     from kvlint.search.driver import Habits
 
 POLL_WORDS = ("poll", "check", "peek", "state", "status", "lookup", "result", "read")
@@ -69,6 +70,7 @@ class System:
     frames: tuple[object, ...] = ()
     gaps: list[tuple[int, str]] = field(default_factory=list)
     habits: Habits | None = None
+    memos: dict[object, Memo] = field(default_factory=dict)
     _folders: dict[tuple[Program, int, bool], Folder] = field(default_factory=dict)
 
     @property
@@ -132,12 +134,13 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
     system.main_queues = _main_queues([p for _, _, p in entries], [p for _, p in roots])
     system.locks = relevant_locks(programs, system.tracked)
     system.fields = _closed_fields(protocol, _operation_names(system, entries))
+    table = protocol.status_table
     for root, program in roots:
-        small = sliced(program, system.tracked, system.locks, system.fields)
+        small = sliced(program, system.tracked, system.locks, system.fields, table)
         if _touches(small, system):
             system.threads.append(Thread(_thread_kind(small), root, program, small))
     for cls, name, program in entries:
-        small = sliced(program, system.tracked, system.locks, system.fields)
+        small = sliced(program, system.tracked, system.locks, system.fields, table)
         kind = _operation_kind(system, cls, name, small)
         if kind:
             system.operations.append(Operation(kind, cls, name, program, small))
@@ -187,7 +190,12 @@ def _operation_names(system: System, entries: list[tuple[ClassInfo, str, Program
         name
         for cls, name, program in entries
         if _operation_kind(
-            system, cls, name, sliced(program, system.tracked, system.locks, frozenset())
+            system,
+            cls,
+            name,
+            sliced(
+                program, system.tracked, system.locks, frozenset(), system.protocol.status_table
+            ),
         )
     }
 

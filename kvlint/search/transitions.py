@@ -11,52 +11,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kvlint.programs.ir import Instr, Op
-from kvlint.programs.machine import Env, Shared
+from kvlint.programs.machine import Shared
+from kvlint.search.arrows import IDLE, Arrow, Memo, Place, Spot, Stretch
 from kvlint.search.driver import Driver, Move, Phase
 from kvlint.search.footprint import FIELDS, NOTHING, OPENED, STATUS, Footprint, Footprints
 from kvlint.search.liveness import Liveness, waits_in_vain
 from kvlint.search.macro import ENDS, Folder, Leap
 from kvlint.search.macro import FIELDS as FIELD_OPS
 from kvlint.search.system import Operation, System, Thread
-from kvlint.search.world import Numbering, Sight, World, Worlds
+from kvlint.search.world import Sight, World
 
-IDLE = -1
 EVERYTHING = Sight(queue=True, frames=True, fields=True)
 Decisions = dict[Instr, frozenset[int]]
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where one thread is.
-
-    A driver or caller that runs no operation has pc IDLE, and so has a thread that is through.
-    """
-
-    pc: int
-    env: Env = ()
-    operation: Operation | None = None
-    phase: Phase | None = None
-    turns: int = 0
-    last: bool | None = None
-    wide: bool = True
-    fed: bool = False
-    waiting: bool = False
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """One leap of one thread, by number: the place that it leads to and the world there.
-
-    `wide` says that a switch at its end interrupts nobody, `notable` that the leap may hold a bad
-    event.
-    """
-
-    place: int
-    world: World
-    leap: Leap
-    footprint: Footprint
-    wide: bool
-    notable: bool
 
 
 @dataclass(frozen=True)
@@ -93,15 +59,22 @@ class Transitions:
         self.driver_index = len(self.threads)
         self.caller_index = self.driver_index + 1
         self.driver = Driver(system, run.chunks, run.aborts)
-        self.places: Numbering[Place] = Numbering()
-        self.worlds = Worlds()
-        self.footprints = Footprints(system.protocol.status_table, system.tracked)
         self.liveness = _liveness(self)
+        memo = system.memos.get((narrow, self.liveness))
+        if memo is None:
+            memo = Memo(Footprints(system.protocol.status_table, system.tracked))
+            system.memos[narrow, self.liveness] = memo
+        self.places, self.worlds, self.footprints = memo.places, memo.worlds, memo.footprints
+        keys = [*self.threads, (run.chunks, run.aborts, bool(run.callers)), (run.callers,)]
+        self._arrows = [memo.arrows.setdefault(key, {}) for key in keys]
+        self._chosen: list[dict[Spot, list[Arrow]]] = [{} for _ in keys]
+        self.stretches: list[dict[Spot, Stretch]] = [
+            memo.stretches.setdefault(key, {}) if only is None else {} for key in keys
+        ]
         self._receivers = [
             i for i, t in enumerate(self.threads) if any(x.op is Op.RECV for x in t.program.code)
         ]
         self.sights = [_sight([f.machine.code]) for f in self.folders] + _outer_sights(self)
-        self._arrows: dict[tuple[int, int, World, bool], list[Arrow]] = {}
         self._outside = [t.kind in ("task", "ticker") for t in self.threads] + [False, True]
 
     def initial(self) -> tuple[World, tuple[int, ...]]:
@@ -136,15 +109,23 @@ class Transitions:
 
     def arrows(self, thread: int, place: int, seen: World, opened: bool) -> list[Arrow]:
         """The leaps of a thread from a place, in the world as it sees it."""
-        opened = opened or not self._outside[thread]  # the others need not know
-        key = (thread, place, seen, opened)
-        found = self._arrows.get(key)
+        spot = (place, seen, opened or not self._outside[thread])  # the others need not know
+        if self.only is None:
+            return self._all_arrows(thread, spot)
+        chosen = self._chosen[thread]
+        if spot not in chosen:
+            chosen[spot] = [a for a in self._all_arrows(thread, spot) if self._allowed(a.leap)]
+        return chosen[spot]
+
+    def _all_arrows(self, thread: int, spot: Spot) -> list[Arrow]:
+        known = self._arrows[thread]
+        found = known.get(spot)
         if found is None:
+            place, seen, opened = spot
             start, shared = self.places.values[place], self.worlds.shared(seen)
-            found = self._arrows[key] = [
+            found = known[spot] = [
                 self._arrow(thread, start, shared, to, leap)
                 for to, leap in self._leaps(thread, start, shared, opened)
-                if self._allowed(leap)
             ]
         return found
 
@@ -161,12 +142,19 @@ class Transitions:
         return Arrow(self.places.of(to), after, leap, footprint, to.wide, notable)
 
     def _settled(self, thread: int, to: Place, leap: Leap) -> Place:
-        """The place, or IDLE for a thread that nothing can bring back."""
-        if thread < len(self.threads) and not to.waiting:
-            instr = self.folders[thread].machine.code[to.pc]
-            if waits_in_vain(instr, leap.shared):
-                return Place(IDLE)
-        return to
+        """The place, or IDLE if all that is left there is to wait and be through."""
+        if to.pc == IDLE:
+            return to
+        folder = self.folder(thread, to)
+        code = folder.machine.code
+        left = {to.pc}
+        if to.waiting:
+            left = {hop.pc for hop in folder.hops(to.pc, to.env) if hop.waited}
+        if not all(waits_in_vain(code[pc], leap.shared) for pc in left):
+            return to
+        if to.waiting and any(code[pc].op is Op.DEAD for pc in left):
+            return to
+        return Place(IDLE, phase=to.phase, turns=to.turns)
 
     def _kept(self, thread: int, to: Place, shared: Shared) -> Shared:
         """The shared state without what nobody will look at any more."""
@@ -201,8 +189,7 @@ class Transitions:
         return Footprint(self.footprints.lock(instr.name), 0) if is_lock else NOTHING
 
     def _allowed(self, leap: Leap) -> bool:
-        if self.only is None:
-            return True
+        assert self.only is not None
         return all(to in self.only.get(instr, (to,)) for instr, to in leap.decisions)
 
     # -- leaps of one thread ---------------------------------------------------------

@@ -80,7 +80,7 @@ def test_slicing_loses_no_end(gone: tuple[str, ...], source: str) -> None:
     found = protocol(source)
     full = method(found)
     tracked = found.tables - frozenset(gone)
-    slice_ = sliced(full, tracked, relevant_locks([full], tracked), frozenset())
+    slice_ = sliced(full, tracked, relevant_locks([full], tracked), frozenset(), found.status_table)
     assert len(slice_.code) <= len(full.code)
     for status, sides in STARTS:
         begin = start(found, status, set(sides) & tracked)
@@ -100,7 +100,9 @@ def test_a_table_that_decides_is_tracked(source: str) -> None:
     names = ("work", "open", "close")
     programs = [method(found, name) for name in names]
     tracked = tracked_tables(programs, found.status_table, found.tables)
-    small = sliced(programs[0], tracked, relevant_locks(programs, tracked), frozenset())
+    small = sliced(
+        programs[0], tracked, relevant_locks(programs, tracked), frozenset(), found.status_table
+    )
     for status, sides in STARTS:
         if status is None or not sides:
             continue  # a subscript of a table that nothing removes from cannot fail

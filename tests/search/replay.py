@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from kvlint.programs.ir import Op
 from kvlint.programs.machine import Env, Machine, Shared
+from kvlint.search.arrows import IDLE
 from kvlint.search.driver import Phase
 from kvlint.search.graph import State
 from kvlint.search.macro import Event, Leap
 from kvlint.search.product import Finish, Search
-from kvlint.search.transitions import IDLE
 
 Path = list[tuple[State, int, Leap]]
 SHOWN = frozenset({Op.WINDOW, Op.SKIP, Op.HANDLER, Op.RAISE})

@@ -10,10 +10,10 @@ import pytest
 
 from kvlint.programs.ir import Op
 from kvlint.programs.machine import Shared
+from kvlint.search.arrows import Arrow
 from kvlint.search.footprint import NOTHING
 from kvlint.search.graph import PLACES, Row, State, Way
 from kvlint.search.product import Search
-from kvlint.search.transitions import Arrow
 
 from ..locations import ROOT, missing, shared_folder
 from .replay import NotEnabled, Path, check_end, events_of, replay

@@ -1,0 +1,88 @@
+"""What a search is made of: places of threads, and the arrows and stretches between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kvlint.programs.machine import Env
+from kvlint.search.driver import Phase
+from kvlint.search.footprint import NOTHING, Footprint, Footprints
+from kvlint.search.macro import Leap
+from kvlint.search.system import Operation
+from kvlint.search.world import Numbering, World, Worlds
+
+IDLE = -1
+Spot = tuple[int, World, bool]  # place of a thread, the world as it sees it, is the room open
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one thread is.
+
+    A driver or caller that runs no operation has pc IDLE, and so has a thread that is through.
+    """
+
+    pc: int
+    env: Env = ()
+    operation: Operation | None = None
+    phase: Phase | None = None
+    turns: int = 0
+    last: bool | None = None
+    wide: bool = True
+    fed: bool = False
+    waiting: bool = False
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """One leap of one thread, by number: the place that it leads to and the world there.
+
+    `wide` says that a switch at its end interrupts nobody, `notable` that the leap may hold a bad
+    event.
+    """
+
+    place: int
+    world: World
+    leap: Leap
+    footprint: Footprint
+    wide: bool
+    notable: bool
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A point inside a stretch: the way to it, and the last access before it."""
+
+    arrow: Arrow
+    last: Footprint
+
+
+@dataclass
+class Stretch:
+    """All ways on of one thread from one place in one shared state.
+
+    `ends` lead to where a switch is free, `pauses` to where it would interrupt the thread;
+    `notable` are the ways, whole or not, whose last access may be a bad event. `cut` says that
+    there were too many ways to follow all.
+    """
+
+    ends: list[Arrow] = field(default_factory=list)
+    pauses: list[Pause] = field(default_factory=list)
+    notable: list[Arrow] = field(default_factory=list)
+    footprint: Footprint = NOTHING  # of everything that the thread may do on the way
+    cut: bool = False
+
+
+@dataclass
+class Memo:
+    """What the runs of one system share: numbers, and each thread's ways once worked out.
+
+    A thread is known by what decides on its leaps: a root by itself, the scheduler by what it may
+    do in the run.
+    """
+
+    footprints: Footprints
+    places: Numbering[Place] = field(default_factory=Numbering)
+    worlds: Worlds = field(default_factory=Worlds)
+    arrows: dict[object, dict[Spot, list[Arrow]]] = field(default_factory=dict)
+    stretches: dict[object, dict[Spot, Stretch]] = field(default_factory=dict)
