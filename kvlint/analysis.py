@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from time import perf_counter
 from types import ModuleType
 
 from kvlint import catalog
@@ -16,7 +15,8 @@ from kvlint.protocol.detect import find_protocols
 from kvlint.protocol.model import Protocol
 from kvlint.rulekit import View
 from kvlint.search.environment import admit, delivered
-from kvlint.search.evidence import Bounds, Evidence, gather
+from kvlint.search.evidence import Bounds, Evidence
+from kvlint.search.parallel import gather_all
 from kvlint.search.system import System, build_system
 from kvlint.tables import transition_tables
 
@@ -32,10 +32,7 @@ def analyse(project: Project, settings: Settings) -> Report:
     report = Report()
     protocols = find_protocols(project, settings.protocol)
     hits: list[Placed] = []
-    bounds = Bounds.of(settings)
-    searches: dict[object, Evidence] = {}
-    shared: dict[tuple[str, str], object] = {}
-    views = [_view(protocol, protocols, report, bounds, searches, shared) for protocol in protocols]
+    views = _views(protocols, report, settings)
     for rule in _rules():
         rule_id, name = _identity(rule)
         for view in views:
@@ -62,40 +59,65 @@ def _add_tables(report: Report, protocol: Protocol) -> None:
             report.tables.append(table)
 
 
-def _view(
-    protocol: Protocol,
-    protocols: list[Protocol],
-    report: Report,
-    bounds: Bounds,
-    searches: dict[object, Evidence],
-    shared: dict[tuple[str, str], object],
-) -> View:
+def _views(protocols: list[Protocol], report: Report, settings: Settings) -> list[View]:
+    """What the rules look at: each protocol with what the search found out about it."""
+    bounds = Bounds.of(settings)
+    siblings = [tuple(p for p in protocols if p.manager is q.manager) for q in protocols]
+    systems = [
+        _system(protocol, same, report, bounds)
+        for protocol, same in zip(protocols, siblings, strict=True)
+    ]
+    shared: dict[tuple[str, str], object] = {}
+    views = []
+    for system, same, evidence in zip(
+        systems, siblings, _search(systems, bounds, settings.jobs), strict=True
+    ):
+        if evidence.searched:
+            report.searched.append(_searched(system, evidence, bounds))
+        protocol = system.protocol
+        updaters = frozenset(protocol.updaters)
+        views.append(View(protocol, system, evidence, same, updaters, shared))
+    return views
+
+
+def _system(
+    protocol: Protocol, siblings: tuple[Protocol, ...], report: Report, bounds: Bounds
+) -> System:
     _add_tables(report, protocol)
-    siblings = tuple(p for p in protocols if p.manager is protocol.manager)
     system = build_system(protocol, delivered(protocol, siblings))
     admit(system, bounds.environment.messages)
-    start = perf_counter()
-    likeness = system.likeness()
-    evidence = searches.get(likeness) or gather(system, bounds)
-    searches[likeness] = evidence
     report.gaps += _gaps(system)
-    if evidence.searched:
-        report.searched.append(
-            Searched(
-                class_name=protocol.title,
-                threads=tuple(t.root.name for t in system.threads),
-                states=evidence.states,
-                preemptions=bounds.preemptions,
-                complete=evidence.complete,
-                chunks=bounds.environment.chunks,
-                messages=evidence.messages,
-                runs=tuple(evidence.runs),
-                limits=tuple(sorted(evidence.limits)),
-                seconds=perf_counter() - start,
-            )
-        )
-    updaters = frozenset(protocol.updaters)
-    return View(protocol, system, evidence, siblings, updaters, shared)
+    return system
+
+
+def _search(systems: list[System], bounds: Bounds, jobs: int | None) -> list[Evidence]:
+    """The evidence of each system; of those that work alike, one is searched."""
+    first: dict[object, int] = {}
+    of: list[int] = []
+    chosen: list[System] = []
+    for system in systems:
+        likeness = system.likeness()
+        if likeness not in first:
+            first[likeness] = len(chosen)
+            chosen.append(system)
+        of.append(first[likeness])
+    found = gather_all(chosen, bounds, jobs)
+    return [found[i] for i in of]
+
+
+def _searched(system: System, evidence: Evidence, bounds: Bounds) -> Searched:
+    return Searched(
+        class_name=system.protocol.title,
+        threads=tuple(t.root.name for t in system.threads),
+        states=evidence.states,
+        preemptions=bounds.preemptions,
+        complete=evidence.complete,
+        chunks=bounds.environment.chunks,
+        messages=evidence.messages,
+        runs=tuple(evidence.runs),
+        limits=tuple(sorted(evidence.limits)),
+        seconds=evidence.seconds,
+    )
 
 
 def _gaps(system: System) -> list[Gap]:

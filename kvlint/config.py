@@ -56,9 +56,9 @@ class Settings(NamedTuple):
 
     `output_format` None leaves the choice to where the output goes. The search makes at most
     `preemptions` switches where no thread waits, visits `max_states` in one run and takes
-    `max_seconds` in all (None: no limit). `source` is the file that the
-    settings were read from, as shown to the user, and `root` its folder, to which its
-    patterns are relative.
+    `max_seconds` in all (None: no limit), in `jobs` processes (None: one for each CPU).
+    `source` is the file that the settings were read from, as shown to the user, and `root` its
+    folder, to which its patterns are relative.
     """
 
     select: tuple[str, ...] = ()
@@ -71,6 +71,7 @@ class Settings(NamedTuple):
     preemptions: int = 2
     max_states: int = 100_000
     max_seconds: float | None = None
+    jobs: int | None = None
     environment: Environment = Environment()
     protocol: ProtocolOverrides = ProtocolOverrides()
     source: str | None = None
@@ -298,6 +299,7 @@ _KEYS: dict[str, Reader] = {
     "preemptions": _count(0),
     "max-states": _count(1),
     "max-seconds": _seconds,
+    "jobs": _count(1),
     "environment": _environment,
     "protocol": _protocol,
 }

@@ -79,6 +79,13 @@ def add_search_options(parser: Parser) -> None:
         help="give up the whole search after S seconds (default: no limit); a run that finds "
         "nothing because it gave up exits with 2",
     )
+    parser.add_argument(
+        "--jobs",
+        "-j",
+        type=count(1),
+        metavar="N",
+        help="search N classes at a time, each in a process of its own (default: one for each CPU)",
+    )
 
 
 def paths_of(args: argparse.Namespace) -> list[str]:
@@ -119,7 +126,7 @@ def texts_of(project: Project) -> dict[str, str]:
     return {module.display: module.source for module in project.modules.values()}
 
 
-_PLAIN = ("fail_on", "output_format", "preemptions", "max_states", "max_seconds")
+_PLAIN = ("fail_on", "output_format", "preemptions", "max_states", "max_seconds", "jobs")
 
 
 def _overrides(args: argparse.Namespace) -> dict[str, Any]:

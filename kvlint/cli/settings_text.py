@@ -10,9 +10,13 @@ from kvlint.config import Settings
 
 _NAMES = (
     *("select", "ignore", "exclude", "fail_on", "show_latent", "output_format"),
-    *("preemptions", "max_states", "max_seconds"),
+    *("preemptions", "max_states", "max_seconds", "jobs"),
 )
-_UNSET = {"output_format": "full on a terminal, else concise", "max_seconds": "no limit"}
+_UNSET = {
+    "output_format": "full on a terminal, else concise",
+    "max_seconds": "no limit",
+    "jobs": "one for each CPU",
+}
 
 
 def settings_text(settings: Settings) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
+from time import monotonic, perf_counter
 
 from kvlint.config import Environment, Settings
 from kvlint.programs.ir import Instr, Op, Where
@@ -45,7 +45,7 @@ class Witness:
 
 @dataclass
 class Evidence:
-    """All witnesses of a system, and how much was searched."""
+    """All witnesses of a system, how much was searched, and how many seconds it took."""
 
     witnesses: list[Witness] = field(default_factory=list)
     states: int = 0
@@ -54,6 +54,7 @@ class Evidence:
     runs: list[str] = field(default_factory=list)
     messages: tuple[str, ...] = ()
     limits: set[str] = field(default_factory=set)
+    seconds: float = 0.0
 
     def of(self, kind: str) -> list[Witness]:
         """The witnesses of one kind, wide ones first."""
@@ -83,6 +84,7 @@ class Bounds:
 def gather(system: System, bounds: Bounds) -> Evidence:
     """Search every run, wide first; a site that the wide pass explains is not looked for again."""
     evidence = Evidence()
+    start = perf_counter()
     opens = system.of_kind("open")
     if not system.threads or not opens:
         return evidence
@@ -113,6 +115,7 @@ def gather(system: System, bounds: Bounds) -> Evidence:
     if baseline.limits:
         evidence.complete = False
         evidence.limits |= baseline.limits
+    evidence.seconds = perf_counter() - start
     return evidence
 
 

@@ -24,6 +24,7 @@ output-format = "concise"
 preemptions = 3
 max-states = 500
 max-seconds = 7
+jobs = 5
 
 [tool.kvlint.environment]
 chunks = 3
@@ -60,6 +61,7 @@ def test_every_key_is_read() -> None:
     assert settings.show_latent
     assert settings.output_format == "concise"
     assert (settings.preemptions, settings.max_states, settings.max_seconds) == (3, 500, 7.0)
+    assert settings.jobs == 5
     assert settings.source == "pyproject.toml"
     assert settings.environment == Environment(3, False, ("HELLO",), ("message", "call"))
     assert settings.protocol == ProtocolOverrides(
@@ -92,7 +94,7 @@ def test_show_settings_of_defaults_names_what_is_found(run: Run, engine: Engine)
     assert "# status-enum: found in the code\n" in out
     assert "# output-format: full on a terminal, else concise\n" in out
     assert "preemptions = 2\n" in out
-    assert "# max-seconds: no limit\n" in out
+    assert "# max-seconds: no limit\n# jobs: one for each CPU\n" in out
     assert (
         "[tool.kvlint.environment]\nchunks = 2\nstops-sending = true\nmessages = []\n"
         'disturbances = ["message", "abort", "call", "clear", "watcher"]\n'
@@ -175,7 +177,7 @@ def test_patterns_are_relative_to_the_file(
         ('fail_on = "error"', "tool.kvlint: unknown key 'fail_on' (did you mean fail-on?)"),
         (
             "zzz = 1",
-            "tool.kvlint: unknown key 'zzz' (known: environment, exclude, fail-on, ignore, "
+            "tool.kvlint: unknown key 'zzz' (known: environment, exclude, fail-on, ignore, jobs, "
             "max-seconds, max-states, output-format, per-file-ignores, preemptions, protocol, "
             "select, show-latent)",
         ),

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from kvlint import analysis
 from kvlint.findings import Report, Searched, Span
+from kvlint.search.evidence import Bounds, Evidence
+from kvlint.search.system import System
 from tests.report import samples
 
 from .conftest import Engine, Run
@@ -54,6 +58,27 @@ def test_preemptions(run: Run, bad: str) -> None:
     assert verdicts(run, bad, "--preemptions", "0") == {"confirmed"}
     report = json.loads(run("check", bad, "--preemptions", "1", "--output-format", "json").out)
     assert [one["preemptions"] for one in report["searched"]] == [1]
+
+
+def test_jobs(run: Run, bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They reach the search, and change nothing in what it finds."""
+    asked = []
+    honest = analysis.gather_all
+
+    def gather_all(
+        systems: Sequence[System], bounds: Bounds, jobs: int | None = None
+    ) -> list[Evidence]:
+        asked.append(jobs)
+        return honest(systems, bounds, jobs)
+
+    monkeypatch.setattr(analysis, "gather_all", gather_all)
+    found = [
+        run("check", bad, *argv, "--output-format", "json").out
+        for argv in ((), ("--jobs", "3"), ("-j", "1"))
+    ]
+    assert asked == [None, 3, 1]
+    assert found[0] == found[1] == found[2]
+    assert run("check", bad, "-j", "0").code == 2
 
 
 def test_a_complete_search_is_clean(run: Run, good: str) -> None:
