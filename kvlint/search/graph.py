@@ -78,14 +78,19 @@ class Graph:
     ) -> Iterator[Way]:
         """The ways to a pause after which another thread has something to say."""
         at = PLACES + thread
+        is_driver = at == self.driver_at
+        others: dict[object, Footprint] = {}  # most pauses leave the world as it is
         for pause in stretch.pauses:
             arrow = pause.arrow
             if last is not None and not last.conflicts(arrow.footprint):
                 continue
-            after = _after(state, at, arrow)
-            if pause.last.conflicts(self._of_the_others(after, thread)):
+            world = (arrow.world, arrow.place) if is_driver else arrow.world
+            theirs = others.get(world)
+            if theirs is None:
+                theirs = others[world] = self._of_the_others(_after(state, at, arrow), thread)
+            if pause.last.conflicts(theirs):
                 held = self._pauses.of((thread, pause.last))
-                yield (*after[:HELD], held, *after[PLACES:]), thread, arrow, cost
+                yield _after(state, at, arrow, held), thread, arrow, cost
 
     def _of_the_others(self, state: State, thread: int) -> Footprint:
         """All that the other threads may do in their next stretches."""
@@ -139,15 +144,15 @@ def _world(state: State) -> World:
     return (state[0], state[1], state[2], state[3])
 
 
-def _after(state: State, at: int, arrow: Arrow) -> State:
-    """The state when the thread with its place at `at` has gone along the arrow; nobody is held."""
+def _after(state: State, at: int, arrow: Arrow, held: int = -1) -> State:
+    """The state when the thread with its place at `at` has gone along the arrow."""
     core, queue, frames, fields = arrow.world
     return (
         core,
         queue if queue >= 0 else state[1],
         frames if frames >= 0 else state[2],
         fields if fields >= 0 else state[3],
-        -1,
+        held,
         *state[PLACES:at],
         arrow.place,
         *state[at + 1 :],

@@ -88,9 +88,12 @@ class _Run:
 
 
 class Folder:
-    """The leaps of one thread through one program."""
+    """The leaps of one thread through one program.
 
-    def __init__(self, machine: Machine, narrow: bool) -> None:
+    `twin` is the folder of the other pass; local ways are the same in both.
+    """
+
+    def __init__(self, machine: Machine, narrow: bool, twin: Folder | None = None) -> None:
         self.machine = machine
         self.narrow = narrow
         self.cut = False
@@ -98,7 +101,7 @@ class Folder:
         self._reads_frames = Op.RECV in ops
         self.reads_fields = bool(ops & FIELDS)
         self._reads_queue = bool(ops & {Op.TAKE, Op.PUT})
-        self._hops: dict[tuple[int, Env], tuple[Hop, ...]] = {}
+        self._hops: dict[tuple[int, Env], tuple[Hop, ...]] = {} if twin is None else twin._hops
         self._leaps: dict[tuple[int, Env, Shared, bool | None, bool], list[Leap]] = {}
 
     def leaps(

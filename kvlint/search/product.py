@@ -16,7 +16,7 @@ from time import monotonic
 from kvlint.programs.ir import Instr
 from kvlint.search.arrows import IDLE
 from kvlint.search.driver import Phase
-from kvlint.search.graph import FIELDS_AT, HELD, PLACES, Graph, State
+from kvlint.search.graph import FIELDS_AT, HELD, PLACES, Graph, Row, State
 from kvlint.search.macro import Event, Leap
 from kvlint.search.system import System
 from kvlint.search.transitions import Decisions, Run, Transitions
@@ -123,7 +123,7 @@ class Search:
                 continue
             self._expanded.add(state)
             rows = self.graph.rows(state)
-            for after, thread, arrow in self.graph.notable(state, rows):
+            for after, thread, arrow in self.graph.notable(state, self._not_looked_at(state, rows)):
                 self._look(state, after, thread, arrow.leap, outcome)
             moved = False
             may_stop = self._may_stop_sending(state)
@@ -172,12 +172,18 @@ class Search:
 
     # -- bad ends --------------------------------------------------------------------
 
+    def _not_looked_at(self, state: State, rows: list[Row]) -> list[Row]:
+        """The rows with something notable that was not seen before in the same circumstances."""
+        rows = [row for row in rows if row[1].notable]
+        if state[HELD] >= 0:
+            return rows  # not all ways are looked at from here
+        where = (state[self.graph.driver_at], state[FIELDS_AT])
+        found = [row for row in rows if (id(row[1]), *where) not in self._looked_at]
+        self._looked_at.update((id(row[1]), *where) for row in found)
+        return found
+
     def _look(self, state: State, after: State, thread: int, leap: Leap, outcome: Outcome) -> None:
         """Bad things on a way; the first of each kind and place is kept."""
-        told = (id(leap), state[self.graph.driver_at], after[FIELDS_AT])
-        if told in self._looked_at:
-            return
-        self._looked_at.add(told)
         if leap.death is not None:
             kind = "dead-thread" if thread < len(self.threads) else "dead-call"
             if kind == "dead-thread" or leap.death.note == "KeyError":

@@ -86,7 +86,9 @@ class System:
         """The leaps of a program when thread `thread` runs it; kept for all runs."""
         key = (program, thread, narrow)
         if key not in self._folders:
-            self._folders[key] = Folder(self.machine(program, thread), narrow)
+            twin = self._folders.get((program, thread, not narrow))
+            machine = self.machine(program, thread) if twin is None else twin.machine
+            self._folders[key] = Folder(machine, narrow, twin)
         return self._folders[key]
 
     def likeness(self) -> object:
