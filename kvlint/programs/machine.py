@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kvlint.programs.ir import EMPTY, PRESENT, UNKNOWN, Const, Instr, Op, Operand, Program, Var
 from kvlint.protocol.domain import Member, StatusDomain
@@ -28,8 +29,7 @@ class Outside:
         return f"what `{self.queue}` brings"
 
 
-@dataclass(frozen=True)
-class Shared:
+class Shared(NamedTuple):
     """What all threads see: one room.
 
     `status` is None while the room is absent. `sides` names the side tables that have it,
@@ -80,8 +80,7 @@ class Shared:
 Env = tuple[object, ...]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One successor: where the thread goes on, its locals, and the shared state after."""
 
     pc: int

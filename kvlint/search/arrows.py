@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kvlint.programs.machine import Env
 from kvlint.search.driver import Phase
@@ -15,8 +16,7 @@ IDLE = -1
 Spot = tuple[int, World, bool]  # place of a thread, the world as it sees it, is the room open
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where one thread is.
 
     A driver or caller that runs no operation has pc IDLE, and so has a thread that is through.
@@ -33,23 +33,24 @@ class Place:
     waiting: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Arrow:
     """One leap of one thread, by number: the place that it leads to and the world there.
 
-    `wide` says that a switch at its end interrupts nobody, `notable` that the leap may hold a bad
-    event.
+    `code` is both, packed as they stand in a state (`packing`). `wide` says that a switch at its
+    end interrupts nobody, `notable` that the leap may hold a bad event.
     """
 
     place: int
     world: World
+    code: int
     leap: Leap
     footprint: Footprint
     wide: bool
     notable: bool
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Pause:
     """A point inside a stretch: the way to it, and the last access before it."""
 
@@ -57,7 +58,7 @@ class Pause:
     last: Footprint
 
 
-@dataclass
+@dataclass(slots=True)
 class Stretch:
     """All ways on of one thread from one place in one shared state.
 

@@ -78,10 +78,12 @@ class Footprints:
         writes = 0
         if before.status is not after.status or before.failed != after.failed:
             writes |= STATUS
-        for name in before.sides ^ after.sides:
-            writes |= self._bits.get(name, 0)
-        for name, _, _ in set(before.locks) ^ set(after.locks):
-            writes |= self.lock(name)
+        if before.sides != after.sides:
+            for name in before.sides ^ after.sides:
+                writes |= self._bits.get(name, 0)
+        if before.locks != after.locks:
+            for name, _, _ in set(before.locks) ^ set(after.locks):
+                writes |= self.lock(name)
         if before.queue != after.queue:
             writes |= QUEUE
         if before.frames != after.frames:

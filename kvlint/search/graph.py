@@ -1,25 +1,27 @@
-"""The states of a search and the ways between them.
-
-A state is a short tuple of numbers: the parts of the world, the pause that a thread is held at (or
--1), and the place of each thread.
-"""
+"""The states of a search and the ways between them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from operator import itemgetter
+from collections.abc import Iterator
 
 from kvlint.programs.machine import Shared
 from kvlint.search.arrows import Arrow, Place, Stretch
 from kvlint.search.footprint import NOTHING, Footprint
+from kvlint.search.packing import (
+    HELD_BITS,
+    State,
+    held_of,
+    holding,
+    own_bits,
+    packed,
+    place_bits,
+    place_of,
+    world_of,
+)
 from kvlint.search.stretch import Stretches
 from kvlint.search.transitions import Transitions
-from kvlint.search.world import Numbering, World
+from kvlint.search.world import Numbering
 
-State = tuple[int, ...]
-FIELDS_AT = 3
-HELD = 4  # behind the four parts of the world
-PLACES = 5  # where the places begin in a state
 Row = tuple[int, Stretch]  # a thread that may run, and its stretch
 Way = tuple[State, int, Arrow, int]  # (state after, thread, arrow, stretches that it interrupts)
 
@@ -31,31 +33,39 @@ class Graph:
         self.transitions = transitions
         self.stretches = Stretches(transitions)
         self.cut = False
-        self.size = len(transitions.threads) + (2 if transitions.run.callers else 1)
-        self.driver_at = PLACES + transitions.driver_index
+        self.driver = transitions.driver_index
+        callers = [transitions.caller_index] if transitions.run.callers else []
+        self.running = [*transitions.active, self.driver, *callers]
         self._pauses: Numbering[tuple[int, Footprint]] = Numbering()
-        self._looks = [_look(transitions, thread) for thread in range(self.size)]
-        self._known: list[dict[State, Stretch]] = [{} for _ in range(self.size)]
-        self._others: list[dict[State, Footprint]] = [{} for _ in range(self.size)]
+        size = transitions.caller_index + 1
+        sights = transitions.sights
+        # What a step of the thread leaves alone, and what decides on what the thread can do.
+        self._kept = [~(own_bits(t, sights[t]) | HELD_BITS) for t in range(size)]
+        self._looks = [own_bits(t, sights[t]) | self._asked(t) for t in range(size)]
+        self._known: list[dict[int, Stretch]] = [{} for _ in range(size)]
+        self._others: list[dict[int, Footprint]] = [{} for _ in range(size)]
+
+    def _asked(self, thread: int) -> int:
+        """The bits that say whether the room is open, for a thread that minds."""
+        return place_bits(self.driver) if self.transitions.asks_whether_open(thread) else 0
 
     def initial(self) -> State:
         """Nothing has happened; all messages of the run are still to come."""
-        world, places = self.transitions.initial()
-        return (*world, -1, *places)
+        return packed(*self.transitions.initial())
 
     def shared(self, state: State) -> Shared:
         """What all threads see, without the parts that nobody looks at any more."""
-        return self.transitions.worlds.shared(_world(state))
+        return self.transitions.worlds.shared(world_of(state))
 
     def place(self, state: State, thread: int) -> Place:
         """Where a thread is."""
-        return self.transitions.places.values[state[PLACES + thread]]
+        return self.transitions.places.values[place_of(state, thread)]
 
     def rows(self, state: State) -> list[Row]:
         """Every thread that may run: all but the one that is held at a pause."""
         held = self._held(state)
-        running = -1 if held is None else held[0]
-        return [(t, self._stretch(t, state)) for t in range(self.size) if t != running]
+        stopped = -1 if held is None else held[0]
+        return [(t, self._stretch(t, state)) for t in self.running if t != stopped]
 
     def ways(self, state: State, rows: list[Row], may_interrupt: bool) -> Iterator[Way]:
         """Every way on. While a thread is held, only what conflicts with its last access."""
@@ -64,43 +74,35 @@ class Graph:
         for thread, stretch in rows:
             if last is not None and not last.conflicts(stretch.footprint):
                 continue
-            at = PLACES + thread
+            kept = state & self._kept[thread]
             for arrow in stretch.ends:
                 if last is None or last.conflicts(arrow.footprint):
-                    yield _after(state, at, arrow), thread, arrow, 0
+                    yield kept | arrow.code, thread, arrow, 0
             if stretch.pauses:
-                cost = 1 if self.transitions.places.values[state[at]].wide else 0
+                cost = 1 if self.place(state, thread).wide else 0
                 if may_interrupt or not cost:
-                    yield from self._interruptions(state, thread, stretch, last, cost)
+                    yield from self._interruptions(kept, thread, stretch, last, cost)
 
     def _interruptions(
-        self, state: State, thread: int, stretch: Stretch, last: Footprint | None, cost: int
+        self, kept: State, thread: int, stretch: Stretch, last: Footprint | None, cost: int
     ) -> Iterator[Way]:
         """The ways to a pause after which another thread has something to say."""
-        at = PLACES + thread
-        is_driver = at == self.driver_at
-        others: dict[object, Footprint] = {}  # most pauses leave the world as it is
         for pause in stretch.pauses:
             arrow = pause.arrow
             if last is not None and not last.conflicts(arrow.footprint):
                 continue
-            world = (arrow.world, arrow.place) if is_driver else arrow.world
-            theirs = others.get(world)
-            if theirs is None:
-                theirs = others[world] = self._of_the_others(_after(state, at, arrow), thread)
-            if pause.last.conflicts(theirs):
-                held = self._pauses.of((thread, pause.last))
-                yield _after(state, at, arrow, held), thread, arrow, cost
+            after = kept | arrow.code
+            if pause.last.conflicts(self._of_the_others(after, thread)):
+                yield holding(after, self._pause(thread, pause.last)), thread, arrow, cost
 
     def _of_the_others(self, state: State, thread: int) -> Footprint:
         """All that the other threads may do in their next stretches."""
-        at = PLACES + thread
         known = self._others[thread]
-        key = state if at == self.driver_at else (*state[:at], *state[at + 1 :])
+        key = state if thread == self.driver else state & ~place_bits(thread)
         found = known.get(key)
         if found is None:
             found = NOTHING
-            for other in range(self.size):
+            for other in self.running:
                 if other != thread:
                     found |= self._stretch(other, state).footprint
             known[key] = found
@@ -112,48 +114,25 @@ class Graph:
         for thread, stretch in rows:
             for arrow in stretch.notable:
                 if held is None or held[1].conflicts(arrow.footprint):
-                    yield _after(state, PLACES + thread, arrow), thread, arrow
+                    yield state & self._kept[thread] | arrow.code, thread, arrow
+
+    def _pause(self, thread: int, last: Footprint) -> int:
+        """The number of a pause, from 1."""
+        return self._pauses.of((thread, last)) + 1
 
     def _held(self, state: State) -> tuple[int, Footprint] | None:
         """The thread that is held and its last access."""
-        return self._pauses.values[state[HELD]] if state[HELD] >= 0 else None
+        pause = held_of(state)
+        return self._pauses.values[pause - 1] if pause else None
 
     def _stretch(self, thread: int, state: State) -> Stretch:
-        key = self._looks[thread](state)
-        found = self._known[thread].get(key)
+        known = self._known[thread]
+        key = state & self._looks[thread]
+        found = known.get(key)
         if found is None:
-            opened = self.transitions.is_open(state[self.driver_at])
-            seen = self.transitions.sights[thread].seen(_world(state))
-            found = self.stretches.of(thread, state[PLACES + thread], seen, opened)
-            self._known[thread][key] = found
+            opened = self.transitions.is_open(place_of(state, self.driver))
+            seen = self.transitions.sights[thread].seen(world_of(state))
+            found = self.stretches.of(thread, place_of(state, thread), seen, opened)
+            known[key] = found
             self.cut = self.cut or found.cut
         return found
-
-
-def _look(transitions: Transitions, thread: int) -> Callable[[State], State]:
-    """What of a state decides on what a thread can do."""
-    sight = transitions.sights[thread]
-    parts = [PLACES + thread, 0]
-    parts += [i for i, seen in enumerate((sight.queue, sight.frames, sight.fields), 1) if seen]
-    if transitions.asks_whether_open(thread):
-        parts.append(PLACES + transitions.driver_index)
-    return itemgetter(*parts)
-
-
-def _world(state: State) -> World:
-    return (state[0], state[1], state[2], state[3])
-
-
-def _after(state: State, at: int, arrow: Arrow, held: int = -1) -> State:
-    """The state when the thread with its place at `at` has gone along the arrow."""
-    core, queue, frames, fields = arrow.world
-    return (
-        core,
-        queue if queue >= 0 else state[1],
-        frames if frames >= 0 else state[2],
-        fields if fields >= 0 else state[3],
-        held,
-        *state[PLACES:at],
-        arrow.place,
-        *state[at + 1 :],
-    )

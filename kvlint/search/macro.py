@@ -11,6 +11,7 @@ once per place; and a leap is worked out once per part of the shared state that 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kvlint.programs.ir import SHARED, Instr, Op
 from kvlint.programs.machine import Env, Machine, Shared
@@ -27,8 +28,7 @@ Decision = tuple[Instr, int]
 _ANYWHERE = Shared()
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One executed instruction that a witness may show, and the shared state around it."""
 
     instr: Instr
@@ -37,7 +37,7 @@ class Event:
     taken: int
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Leap:
     """A run from one switch point to the next.
 
@@ -56,7 +56,7 @@ class Leap:
     waiting: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Hop:
     """The local way from one place to the next access, wait or end."""
 

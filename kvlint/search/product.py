@@ -16,8 +16,9 @@ from time import monotonic
 from kvlint.programs.ir import Instr
 from kvlint.search.arrows import IDLE
 from kvlint.search.driver import Phase
-from kvlint.search.graph import FIELDS_AT, HELD, PLACES, Graph, Row, State
+from kvlint.search.graph import Graph, Row
 from kvlint.search.macro import Event, Leap
+from kvlint.search.packing import FIELDS_BITS, HELD_BITS, State, place_bits
 from kvlint.search.system import System
 from kvlint.search.transitions import Decisions, Run, Transitions
 
@@ -76,7 +77,7 @@ class Search:
         self.driver_index = self.transitions.driver_index
         self.parents: dict[State, tuple[State, int, Leap] | None] = {}
         self._noted: set[object] = set()
-        self._looked_at: set[tuple[int, int, int]] = set()
+        self._looked_at: set[tuple[int, int]] = set()
         self._level_of: dict[State, int] = {}
         self._expanded: set[State] = set()
 
@@ -134,13 +135,15 @@ class Search:
                     continue  # a bad end; what comes after it adds nothing
                 if self._reach(state, after, thread, leap, spent + cost, outcome):
                     levels[spent + cost].append(after)
-            if not moved and state[HELD] < 0:
+            if not moved and not state & HELD_BITS:
                 self._judge(state, outcome)
         return True
 
     def _moves(self, state: State, after: State, may_stop: bool) -> bool:
         """Whether something happens in a step that does not depend on a scheduler's goodwill."""
-        return after[HELD] < 0 and after != state and not (may_stop and self._sends(state, after))
+        if after & HELD_BITS or after == state:
+            return False
+        return not (may_stop and self._sends(state, after))
 
     def _reach(
         self,
@@ -155,8 +158,8 @@ class Search:
         known = self._level_of.get(after)
         if known is not None and known <= level:
             return False
-        if after[HELD] >= 0:
-            free = self._level_of.get((*after[:HELD], -1, *after[PLACES:]))
+        if after & HELD_BITS:
+            free = self._level_of.get(after & ~HELD_BITS)
             if free is not None and free <= level:
                 return False
         if known is None and len(self.parents) >= self.max_states:
@@ -175,11 +178,11 @@ class Search:
     def _not_looked_at(self, state: State, rows: list[Row]) -> list[Row]:
         """The rows with something notable that was not seen before in the same circumstances."""
         rows = [row for row in rows if row[1].notable]
-        if state[HELD] >= 0:
+        if state & HELD_BITS:
             return rows  # not all ways are looked at from here
-        where = (state[self.graph.driver_at], state[FIELDS_AT])
-        found = [row for row in rows if (id(row[1]), *where) not in self._looked_at]
-        self._looked_at.update((id(row[1]), *where) for row in found)
+        where = state & (place_bits(self.driver_index) | FIELDS_BITS)
+        found = [row for row in rows if (id(row[1]), where) not in self._looked_at]
+        self._looked_at.update((id(row[1]), where) for row in found)
         return found
 
     def _look(self, state: State, after: State, thread: int, leap: Leap, outcome: Outcome) -> None:

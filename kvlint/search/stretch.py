@@ -15,6 +15,7 @@ from dataclasses import replace
 from kvlint.search.arrows import Arrow, Pause, Stretch
 from kvlint.search.footprint import Footprint
 from kvlint.search.macro import MAX_FOLD, Leap
+from kvlint.search.packing import code
 from kvlint.search.transitions import Transitions
 from kvlint.search.world import World
 
@@ -137,11 +138,13 @@ class _Walk:
         What it waits for there is part of what it looks at: a lock that it does not get.
         """
         way = self.ways[node]
-        place = replace(self.transitions.places.values[node[0]], wide=True)
+        place = self.transitions.places.values[node[0]]._replace(wide=True)
+        number = self.transitions.places.of(place)
         waits = self.transitions.waits_for(self.thread, place)
         return replace(
             way,
-            place=self.transitions.places.of(place),
+            place=number,
+            code=code(self.thread, number, way.world),
             leap=replace(way.leap, wide=True),
             footprint=way.footprint | waits,
             wide=True,
@@ -161,6 +164,5 @@ def _joined(way: Arrow, last: Arrow) -> Arrow:
         then.death,
         then.waiting,
     )
-    return Arrow(
-        last.place, last.world, leap, way.footprint | last.footprint, last.wide, last.notable
-    )
+    footprint = way.footprint | last.footprint
+    return Arrow(last.place, last.world, last.code, leap, footprint, last.wide, last.notable)

@@ -16,8 +16,9 @@ from kvlint.search.arrows import IDLE, Arrow, Memo, Place, Spot, Stretch
 from kvlint.search.driver import Driver, Move, Phase
 from kvlint.search.footprint import FIELDS, NOTHING, OPENED, STATUS, Footprint, Footprints
 from kvlint.search.liveness import Liveness, waits_in_vain
-from kvlint.search.macro import ENDS, Folder, Leap
+from kvlint.search.macro import ENDS, Event, Folder, Leap
 from kvlint.search.macro import FIELDS as FIELD_OPS
+from kvlint.search.packing import code
 from kvlint.search.system import Operation, System, Thread
 from kvlint.search.world import Sight, World
 
@@ -42,7 +43,7 @@ class Transitions:
     """The leaps of all threads of one run; `only` restricts unknown choices to those given.
 
     Threads are numbered: those of the system first, then the scheduler (`driver_index`) and the
-    outside callers (`caller_index`).
+    outside callers (`caller_index`). `active` are those that run: a ticker only if it is the run's.
     """
 
     def __init__(
@@ -52,10 +53,11 @@ class Transitions:
         self.run = run
         self.narrow = narrow
         self.only = only
-        self.threads = [t for t in system.threads if t.kind != "ticker" or t in run.tickers]
-        self.folders = [
-            system.folder(t.program, system.threads.index(t) + 1, narrow) for t in self.threads
+        self.threads = system.threads
+        self.active = [
+            i for i, t in enumerate(self.threads) if t.kind != "ticker" or t in run.tickers
         ]
+        self.folders = [system.folder(t.program, i, narrow) for i, t in enumerate(self.threads, 1)]
         self.driver_index = len(self.threads)
         self.caller_index = self.driver_index + 1
         self.driver = Driver(system, run.chunks, run.aborts)
@@ -130,16 +132,20 @@ class Transitions:
         return found
 
     def _arrow(self, thread: int, start: Place, shared: Shared, to: Place, leap: Leap) -> Arrow:
-        domain = self.system.protocol.domain
         notable = leap.death is not None or any(
-            event.before.status is not event.after.status
-            and (event.before.status is None or domain.is_failure(event.before.status))
+            event.before.status is not event.after.status and self._is_notable(event)
             for event in leap.events
         )
         footprint = self._footprint(thread, start, shared, to, leap) if self.narrow else NOTHING
         to = self._settled(thread, to, leap)
         after = self.worlds.number(self._kept(thread, to, leap.shared), self.sights[thread])
-        return Arrow(self.places.of(to), after, leap, footprint, to.wide, notable)
+        place = self.places.of(to)
+        return Arrow(place, after, code(thread, place, after), leap, footprint, to.wide, notable)
+
+    def _is_notable(self, event: Event) -> bool:
+        """Whether a change of the status makes the room, or takes a failure back."""
+        before = event.before.status
+        return before is None or self.system.protocol.domain.is_failure(before)
 
     def _settled(self, thread: int, to: Place, leap: Leap) -> Place:
         """The place, or IDLE if all that is left there is to wait and be through."""
@@ -306,7 +312,7 @@ def _ordinary(system: System, run: Run, driver: Driver) -> list[Operation]:
 
 def _liveness(transitions: Transitions) -> Liveness:
     system, run = transitions.system, transitions.run
-    programs = [thread.program for thread in transitions.threads]
+    programs = [transitions.threads[i].program for i in transitions.active]
     programs += [o.program for o in (*_ordinary(system, run, transitions.driver), *run.callers)]
     works = frozenset(i for i, t in enumerate(system.threads, 1) if t.kind == "consumer")
     return Liveness(programs, system.protocol.domain, works)

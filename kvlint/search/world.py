@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from kvlint.programs.machine import Queued, Shared
+from kvlint.protocol.domain import Member
 
 World = tuple[int, int, int, int]  # numbers of: core, queue, messages to come, fields
+Core = tuple[Member | None, frozenset[str], tuple[tuple[str, int, int], ...], int]
 ELSEWHERE = -1  # a part that the thread never looks at
 
 T = TypeVar("T", bound=Hashable)
@@ -57,16 +59,15 @@ class Worlds:
     """Turns shared states into numbers and back."""
 
     def __init__(self) -> None:
-        self.cores: Numbering[Shared] = Numbering()
+        self.cores: Numbering[Core] = Numbering()
         self.queues: Numbering[tuple[Queued, ...]] = Numbering()
         self.frames: Numbering[frozenset[object]] = Numbering()
         self.fields: Numbering[tuple[tuple[str, object], ...]] = Numbering()
 
     def number(self, shared: Shared, sight: Sight) -> World:
         """The numbers of the parts that are seen."""
-        core = Shared(shared.status, shared.sides, (), shared.locks, failed=shared.failed)
         return (
-            self.cores.of(core),
+            self.cores.of((shared.status, shared.sides, shared.locks, shared.failed)),
             self.queues.of(shared.queue) if sight.queue else ELSEWHERE,
             self.frames.of(shared.frames) if sight.frames else ELSEWHERE,
             self.fields.of(shared.fields) if sight.fields else ELSEWHERE,
@@ -75,9 +76,13 @@ class Worlds:
     def shared(self, world: World) -> Shared:
         """The shared state; parts that are not seen are empty."""
         core, queue, frames, fields = world
-        base = self.cores.values[core]
-        return base.having(
-            queue=self.queues.values[queue] if queue >= 0 else (),
-            frames=self.frames.values[frames] if frames >= 0 else frozenset(),
-            fields=self.fields.values[fields] if fields >= 0 else (),
+        status, sides, locks, failed = self.cores.values[core]
+        return Shared(
+            status,
+            sides,
+            self.fields.values[fields] if fields >= 0 else (),
+            locks,
+            self.queues.values[queue] if queue >= 0 else (),
+            self.frames.values[frames] if frames >= 0 else frozenset(),
+            failed,
         )

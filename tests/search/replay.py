@@ -14,8 +14,8 @@ from kvlint.programs.ir import Op
 from kvlint.programs.machine import Env, Machine, Shared
 from kvlint.search.arrows import IDLE
 from kvlint.search.driver import Phase
-from kvlint.search.graph import State
 from kvlint.search.macro import Event, Leap
+from kvlint.search.packing import State
 from kvlint.search.product import Finish, Search
 
 Path = list[tuple[State, int, Leap]]

@@ -12,7 +12,8 @@ from kvlint.programs.ir import Op
 from kvlint.programs.machine import Shared
 from kvlint.search.arrows import Arrow
 from kvlint.search.footprint import NOTHING
-from kvlint.search.graph import PLACES, Row, State, Way
+from kvlint.search.graph import Row, Way
+from kvlint.search.packing import State, code, place_bits
 from kvlint.search.product import Search
 
 from ..locations import ROOT, missing, shared_folder
@@ -81,13 +82,13 @@ def by_another_thread(path: Path) -> Path:
 
 def other_result(path: Path) -> Path:
     state, thread, leap = path[-1]
-    event = replace(leap.events[-1], after=Shared(sides=frozenset({"elsewhere"})))
+    event = leap.events[-1]._replace(after=Shared(sides=frozenset({"elsewhere"})))
     return [*path[:-1], (state, thread, replace(leap, events=(*leap.events[:-1], event)))]
 
 
 def other_state(path: Path) -> Path:
     state, thread, leap = path[-1]
-    return [*path[:-1], ((state[0] + 1, *state[1:]), thread, leap)]
+    return [*path[:-1], (state ^ 1, thread, leap)]
 
 
 def no_events(path: Path) -> Path:
@@ -115,7 +116,7 @@ def lie(monkeypatch: pytest.MonkeyPatch, search: Search, path: Path, at: int) ->
 
     def ways(here: State, rows: list[Row], may_interrupt: bool) -> Iterator[Way]:
         yield from honest(here, rows, may_interrupt)
-        yield state, thread, Arrow(-1, (-1, -1, -1, -1), leap, NOTHING, True, False), 0
+        yield state, thread, Arrow(-1, (-1, -1, -1, -1), 0, leap, NOTHING, True, False), 0
 
     monkeypatch.setattr(search.graph, "ways", ways)
 
@@ -162,9 +163,9 @@ def test_a_pause_needs_a_wait_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
     search, path = longest()
     at = next(i for i, (_, thread, leap) in enumerate(path) if leap.events and not leap.waiting)
     state, thread, leap = path[at]
-    place = replace(search.graph.place(state, thread), waiting=True)
-    slot = PLACES + thread
-    after = (*state[:slot], search.transitions.places.of(place), *state[slot + 1 :])
+    place = search.graph.place(state, thread)._replace(waiting=True)
+    number = search.transitions.places.of(place)
+    after = state & ~place_bits(thread) | code(thread, number, (-1, -1, -1, -1))
     changed: Path = [*path[:at], (after, thread, replace(leap, waiting=True)), *path[at + 1 :]]
     lie(monkeypatch, search, changed, at)
     with pytest.raises(NotEnabled, match="no run of"):
