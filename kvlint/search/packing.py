@@ -17,64 +17,60 @@ HELD = PARTS  # the field of the pause
 PLACES = PARTS + 1  # the field of the first thread's place
 
 
-def _at(index: int) -> int:
-    return WIDTH * index
-
-
-HELD_BITS = MASK << _at(HELD)
-FIELDS_BITS = MASK << _at(PARTS - 1)
+HELD_BITS = MASK << WIDTH * HELD
+FIELDS_BITS = MASK << WIDTH * (PARTS - 1)
 
 
 def packed(world: World, places: tuple[int, ...]) -> State:
     """The state with nobody held."""
     state = 0
     for index, number in enumerate((*world, 0, *places)):
-        state |= _fitting(number) << _at(index)
+        state |= _fitting(number) << (WIDTH * index)
     return state
 
 
 def code(thread: int, place: int, world: World) -> int:
     """What a thread leaves behind: its place, and the parts of the world that it sees."""
-    found = _fitting(place) << _at(PLACES + thread)
+    found = _fitting(place) << (WIDTH * (PLACES + thread))
     for index, number in enumerate(world):
         if number != ELSEWHERE:
-            found |= _fitting(number) << _at(index)
+            found |= _fitting(number) << (WIDTH * index)
     return found
 
 
 def own_bits(thread: int, sight: Sight) -> int:
     """The bits of a thread's place and of what it sees."""
-    found = MASK << _at(PLACES + thread) | MASK
+    found = MASK << (WIDTH * (PLACES + thread)) | MASK
     for index, seen in enumerate((sight.queue, sight.frames, sight.fields), 1):
         if seen:
-            found |= MASK << _at(index)
+            found |= MASK << (WIDTH * index)
     return found
 
 
 def place_bits(thread: int) -> int:
     """The bits of a thread's place."""
-    return MASK << _at(PLACES + thread)
+    return MASK << (WIDTH * (PLACES + thread))
 
 
 def place_of(state: State, thread: int) -> int:
     """The number of a thread's place."""
-    return state >> _at(PLACES + thread) & MASK
+    return state >> (WIDTH * (PLACES + thread)) & MASK
 
 
 def world_of(state: State) -> World:
     """The numbers of the four parts."""
-    core, queue, frames, fields = (state >> _at(i) & MASK for i in range(PARTS))
+    core, queue, frames, fields = (state >> (WIDTH * i) & MASK for i in range(PARTS))
     return core, queue, frames, fields
 
 
 def held_of(state: State) -> int:
     """The number of the pause that a thread is held at; 0 if nobody is held."""
-    return state >> _at(HELD) & MASK
+    return state >> WIDTH * HELD & MASK
 
 
 def holding(state: State, pause: int) -> State:
     """The state with a thread held; nobody was before."""
-    return state | _fitting(pause) << _at(HELD)
+    return state | _fitting(pause) << WIDTH * HELD
 
 
 def _fitting(number: int) -> int:

@@ -130,6 +130,9 @@ class Search:
             may_stop = self._may_stop_sending(state)
             for after, thread, arrow, cost in self.graph.ways(state, rows, spent < self.bound):
                 moved = moved or self._moves(state, after, may_stop)
+                known = self._level_of.get(after)
+                if known is not None and known <= spent + cost:
+                    continue
                 leap = arrow.leap
                 if leap.death is not None and thread < len(self.threads):
                     continue  # a bad end; what comes after it adds nothing
@@ -154,15 +157,12 @@ class Search:
         level: int,
         outcome: Outcome,
     ) -> bool:
-        """Note how a state was reached; whether it has to be looked at (again)."""
-        known = self._level_of.get(after)
-        if known is not None and known <= level:
-            return False
+        """Note how a state was first reached at this level; whether it has to be looked at."""
         if after & HELD_BITS:
             free = self._level_of.get(after & ~HELD_BITS)
             if free is not None and free <= level:
                 return False
-        if known is None and len(self.parents) >= self.max_states:
+        if after not in self.parents and len(self.parents) >= self.max_states:
             outcome.complete = False
             outcome.limits.add("max-states")
             return False
