@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from kvlint.discover.project import Module
 from kvlint.programs.ir import Instr, Op, Program, Where
-from kvlint.programs.machine import Shared
+from kvlint.programs.machine import Machine, Shared
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Protocol
 from kvlint.search.driver import endings
@@ -17,6 +18,7 @@ from kvlint.search.environment import sort_frames
 from kvlint.search.evidence import Evidence, Moment, Witness, outer_site
 from kvlint.search.macro import Folder
 from kvlint.search.system import System, Thread
+from kvlint.walking import statements
 
 T = TypeVar("T")
 LOOPS = frozenset({"consumer", "control", "ticker"})
@@ -50,14 +52,23 @@ class View:
     evidence: Evidence
     siblings: tuple[Protocol, ...] = ()
     updaters: frozenset[str] = field(default_factory=frozenset)
-    shared: dict[tuple[str, str], object] = field(default_factory=dict)
+    shared: dict[Any, Any] = field(default_factory=dict)
 
-    def once(self, key: str, make: Callable[[], list[T]]) -> list[T]:
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Something that is the same for all views of one status domain in a project."""
-        full = (key, self.protocol.domain.name)
+        full = (key, self.protocol.domain)
         if full not in self.shared:
             self.shared[full] = make()
-        return self.shared[full]  # type: ignore[return-value]
+        found: T = self.shared[full]
+        return found
+
+    def folder(self, program: Program) -> Folder:
+        """The wide leaps of a program, shared with whatever else asks for them."""
+        return self.system.folder(program, 1, False)
+
+    def machine(self, program: Program) -> Machine:
+        """The machine for a program; there is one, as it takes long to find out what is live."""
+        return self.folder(program).machine
 
     @property
     def table(self) -> str:
@@ -126,7 +137,9 @@ class View:
         helpful, _ = sort_frames(self.system)
         found: set[str] = set()
         for thread in self.system.threads:
-            folder = Folder(self.system.machine(thread.program, 1), narrow=False)
+            if self._fills(thread.program) <= found:
+                continue
+            folder = self.folder(thread.program)
             for pc, instr in enumerate(folder.machine.code):
                 if instr.op is Op.RECV:
                     for frame in helpful:
@@ -140,10 +153,18 @@ class View:
         """Side tables that have a room while it is live: filled early or on opening."""
         found = set(self.early_sides)
         for operation in self.system.of_kind("open"):
-            machine = self.system.machine(operation.program, 1)
+            if self._fills(operation.program) <= found:
+                continue
+            machine = self.machine(operation.program)
             for shared in endings(machine, Shared(sides=self.early_sides)):
                 found |= shared.sides
         return frozenset(found)
+
+    def _fills(self, program: Program) -> set[str]:
+        """The tracked side tables that a program may enter the room into."""
+        sides = self.system.tracked - {self.table}
+        fills = (Op.STORE, Op.SETDEFAULT)
+        return {i.name for i in program.code if i.op in fills and i.name in sides}
 
     @cached_property
     def readers(self) -> frozenset[str]:
@@ -193,17 +214,22 @@ class View:
                             return program.code[step].where
         return instr.where
 
+    def statements(self, module: Module) -> list[ast.AST]:
+        """Every statement of a module, handler and case, in the order of `ast.walk`."""
+        return self.once(("statements", module), lambda: list(statements(module.tree)))
+
     def branch_without(self, test: Where) -> Where | None:
         """The first statement of the `else` of the `if` that a test belongs to, if there is one.
 
         The test may be stored in a local first and asked for in the next `if`.
         """
         stored: str | None = None
-        for node in ast.walk(test.module.tree):
+        nodes = self.statements(test.module)
+        for node in nodes:
             if isinstance(node, ast.Assign) and _covers(node, test.line):
                 stored = terminal_name(node.targets[0])
         found: ast.If | None = None
-        for node in ast.walk(test.module.tree):
+        for node in nodes:
             if not isinstance(node, ast.If) or not node.orelse:
                 continue
             asked = isinstance(node.test, ast.Name) and node.test.id == stored

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvlint.programs.ir import Op
-from kvlint.programs.machine import Machine, Shared
+from kvlint.programs.machine import Shared
 from kvlint.rulekit import Hit, View, cause_of, verdict_of
 from kvlint.search.evidence import Moment, Witness
 from kvlint.search.macro import Folder
@@ -63,17 +63,18 @@ def _latent(view: View) -> Iterator[Hit]:
     """Run one chunk of a live room whose side entry is missing, undisturbed."""
     domain = view.protocol.domain
     for thread in view.consumers:
-        machine = view.system.machine(thread.program, 1)
-        for table in sorted(view.system.tracked - {view.table}):
+        folder = view.folder(thread.program)
+        named = {instr.name for instr in thread.program.code}
+        for table in sorted(named & view.system.tracked - {view.table}):
             for status in domain.members:
                 if not domain.is_terminal(status):
                     present = view.system.tracked - {view.table, table}
                     start = Shared(status, frozenset(present), queue=(True,))
-                    yield from _dropped(machine, start, table)
+                    yield from _dropped(folder, start, table)
 
 
-def _dropped(machine: Machine, start: Shared, table: str) -> Iterator[Hit]:
-    folder = Folder(machine, narrow=False)
+def _dropped(folder: Folder, start: Shared, table: str) -> Iterator[Hit]:
+    machine = folder.machine
     for pc, instr in enumerate(machine.code):
         if instr.op is not Op.TAKE:
             continue

@@ -10,7 +10,7 @@ from kvlint.programs.machine import Env, Machine, Shared
 from kvlint.protocol.model import Frame
 from kvlint.rulekit import Hit, View
 from kvlint.search.environment import sort_frames
-from kvlint.search.macro import Folder, Leap
+from kvlint.search.macro import Leap
 from kvlint.search.system import Thread
 
 ABORTS = re.compile(r"abort|cancel", re.I)
@@ -33,7 +33,7 @@ def _too_early(view: View) -> Iterator[Hit]:
     for thread in view.system.threads:
         if thread.kind != "control":
             continue
-        machine = view.system.machine(thread.program, 1)
+        machine = view.machine(thread.program)
         for pc, instr in enumerate(machine.code):
             if instr.op is Op.RECV:
                 for frame in harmful:
@@ -57,7 +57,7 @@ def _unknown_aborts(view: View) -> Iterator[Hit]:
         if not isinstance(frame, Frame) or not ABORTS.search(frame.scope.qualname):
             continue
         for thread in view.system.threads:
-            folder = Folder(view.system.machine(thread.program, 1), narrow=False)
+            folder = view.folder(thread.program)
             code = folder.machine.code
             for pc, instr in enumerate(code):
                 if instr.op is not Op.RECV:
@@ -139,7 +139,7 @@ def _remembered(view: View, thread: Thread, look: Instr, frame: object) -> bool:
         for instr in operation.full.code
         if instr.op in (Op.TEST, Op.LOAD, Op.POP) and instr.name != view.table
     }
-    machine = view.system.machine(thread.full, 1)
+    machine = view.machine(thread.full)
     start = Shared(None, view.early_sides, frames=frozenset({frame}))
     todo: list[tuple[int, Env, Shared, bool]] = [
         (step.pc, step.env, step.shared, False)
@@ -203,11 +203,15 @@ def _sites(view: View, look: Instr) -> Iterator[Where]:
 
 def _owed(view: View) -> Iterator[Hit]:
     """An answer that the aborter waits for is thrown away while a worker still has to send it."""
+    senders = _senders(view)
     for operation in view.system.of_kind("close"):
-        for instr in operation.full.code:
-            if instr.op is Op.POP and not _is_used(instr, operation.full.code):
-                sender = _sends_later(view, instr.name)
-                if sender is not None and _promised(view, instr.name):
+        code = operation.full.code
+        removals = [i for i in code if i.op is Op.POP and i.name in senders]
+        used = _used(code) if removals else set()
+        for instr in removals:
+            if instr.dst not in used:
+                sender = senders[instr.name]
+                if _promised(view, instr.name):
                     yield Hit(
                         instr.where,
                         "narrow",
@@ -218,17 +222,20 @@ def _owed(view: View) -> Iterator[Hit]:
                     )
 
 
-def _is_used(pop: Instr, code: list[Instr]) -> bool:
-    return any(getattr(arg, "name", None) == pop.dst for instr in code for arg in instr.args)
+def _used(code: list[Instr]) -> set[str | None]:
+    """The locals that something reads."""
+    return {getattr(arg, "name", None) for instr in code for arg in instr.args}
 
 
-def _sends_later(view: View, table: str) -> Instr | None:
-    """Where a worker takes the entry out in order to use it."""
+def _senders(view: View) -> dict[str, Instr]:
+    """Per table, where a worker takes the entry out in order to use it."""
+    found: dict[str, Instr] = {}
     for thread in view.consumers:
+        used = _used(thread.full.code)
         for instr in thread.full.code:
-            if instr.op is Op.POP and instr.name == table and _is_used(instr, thread.full.code):
-                return instr
-    return None
+            if instr.op is Op.POP and instr.dst in used:
+                found.setdefault(instr.name, instr)
+    return found
 
 
 def _promised(view: View, table: str) -> bool:

@@ -21,7 +21,7 @@ def find(view: View) -> Iterator[Hit]:
     for thread in view.system.threads:
         if thread.kind not in ("consumer", "task"):
             continue
-        machine = view.system.machine(thread.program, 1)
+        machine = view.machine(thread.program)
         takes = [pc for pc, i in enumerate(machine.code) if i.op is Op.TAKE] or [0]
         seen: set[int] = set()
         for status in live:
@@ -29,11 +29,13 @@ def find(view: View) -> Iterator[Hit]:
                 start = (pc, machine.initial(), Shared(status, sides, queue=(True,)))
                 if not _concludes(view, machine, start):
                     continue  # this thread is not the one that ends a room
-                for handler, raised in _entered(machine, start):
-                    if id(handler[0].where.node) not in seen and _leaves(view, machine, handler):
-                        seen.add(id(handler[0].where.node))
-                        yield _hit(handler[0], thread.root.name)
-                        yield from _raisers(raised, handler[0], seen)
+                for entry in _entered(machine, start):
+                    handler = machine.code[entry[0]]
+                    if id(handler.where.node) not in seen and _leaves(view, machine, entry):
+                        seen.add(id(handler.where.node))
+                        yield _hit(handler, thread.root.name)
+                        raised = _raised(machine, start).get(entry[0], set())
+                        yield from _raisers(raised, handler, seen)
 
 
 def _hit(handler: Instr, thread: str) -> Hit:
@@ -67,27 +69,64 @@ def _raisers(raised: set[Instr], handler: Instr, seen: set[int]) -> Iterator[Hit
             )
 
 
-def _entered(machine: Machine, start: State) -> Iterator[tuple[tuple[Instr, State], set[Instr]]]:
-    """Every handler that one iteration may enter, its state there, and who raised into it."""
+def _entered(machine: Machine, start: State) -> list[State]:
+    """How one iteration first gets into every handler that it may enter.
+
+    Most of an iteration is walked only to find that no further handler is there, so the walk
+    ends with the last one that can be.
+    """
+    missing = _handlers(machine, start[0])
+    found: list[State] = []
+    for _, after in _iteration(machine, start) if missing else ():
+        if after[0] in missing:
+            missing.discard(after[0])
+            found.append(after)
+            if not missing:
+                break
+    return found
+
+
+def _handlers(machine: Machine, start: int) -> set[int]:
+    """The handlers that lie on some way through one iteration, possible or not."""
+    code = machine.code
+    seen: set[int] = set()
+    todo = list(code[start].successors())
+    while todo:
+        pc = todo.pop()
+        if pc not in seen:
+            seen.add(pc)
+            if code[pc].op not in ENDS:
+                todo.extend(code[pc].successors())
+    return {pc for pc in seen if code[pc].op is Op.HANDLER}
+
+
+def _raised(machine: Machine, start: State) -> dict[int, set[Instr]]:
+    """Per handler, the `raise` statements that one iteration may enter it from."""
+    code = machine.code
+    found: dict[int, set[Instr]] = {}
+    for before, after in _iteration(machine, start):
+        instr = code[before[0]]
+        explicit = instr.op is Op.RAISE and isinstance(instr.where.node, ast.Raise)
+        if explicit and code[after[0]].op is Op.HANDLER:
+            found.setdefault(after[0], set()).add(instr)
+    return found
+
+
+def _iteration(machine: Machine, start: State) -> Iterator[tuple[State, State]]:
+    """Every step of one iteration, depth first: the state before it and the one after."""
     code = machine.code
     seen = {start}
     todo = [start]
-    entered: dict[int, tuple[tuple[Instr, State], set[Instr]]] = {}
     while todo:
         state = todo.pop()
-        pc, env, shared = state
-        if code[pc].op in ENDS and state != start:
+        if code[state[0]].op in ENDS and state != start:
             continue
-        for step in machine.steps(pc, env, shared):
+        for step in machine.steps(*state):
             after = (step.pc, step.env, step.shared)
-            if code[step.pc].op is Op.HANDLER:
-                _, raised = entered.setdefault(step.pc, ((code[step.pc], after), set()))
-                if code[pc].op is Op.RAISE and isinstance(code[pc].where.node, ast.Raise):
-                    raised.add(code[pc])
+            yield state, after
             if after not in seen:
                 seen.add(after)
                 todo.append(after)
-    yield from entered.values()
 
 
 def _concludes(view: View, machine: Machine, start: State) -> bool:
@@ -111,13 +150,12 @@ def _concludes(view: View, machine: Machine, start: State) -> bool:
     return False
 
 
-def _leaves(view: View, machine: Machine, handler: tuple[Instr, State]) -> bool:
+def _leaves(view: View, machine: Machine, start: State) -> bool:
     """Whether every way on from the handler ends the iteration with the room still live.
 
     A chunk that is put back is not lost, so such a way does not count as leaving it.
     """
     domain = view.protocol.domain
-    start = handler[1]
     if start[2].status is None or domain.is_terminal(start[2].status):
         return False
     seen = {start}

@@ -15,8 +15,11 @@ from kvlint.rulekit import Hit, View
 from kvlint.search.driver import Driver, endings, results
 from kvlint.search.evidence import outer_site
 from kvlint.search.system import Operation
+from kvlint.walking import statements
 
 CLOCK = re.compile(r"^(time|monotonic|perf_counter)$|timeout|deadline|elapsed|overdue|expire", re.I)
+Fields = tuple[tuple[str, object], ...]
+WRITES = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT})
 
 
 def find(view: View) -> Iterator[Hit]:
@@ -30,20 +33,20 @@ def find(view: View) -> Iterator[Hit]:
 
 
 def _polls(view: View) -> Iterator[Hit]:
-    driver = Driver(view.system, 1, ())
-    for operation in view.system.of_kind("poll"):
-        if operation.cls not in view.protocol.holders:
-            continue  # a manager that only answers leaves waiting to its caller
-        machine = view.system.machine(operation.program, 1)
-        waits = [s for s in _live(view) if _only_a_peer_ends(view, driver, s)]
-        endless = [s for s in waits if not _bounded(view, machine, s)]
-        if endless:
-            where = _test_of_others(view, operation, endless[0]) or _read(view, operation)
+    # A manager that only answers leaves waiting to its caller.
+    polls = [o for o in view.system.of_kind("poll") if o.cls in view.protocol.holders]
+    waits = _waits(view) if polls else []
+    fields = _fresh_fields(view) if waits else ()
+    for operation in polls:
+        machine = view.machine(operation.program)
+        endless = next((s for s in waits if not _bounded(view, machine, s, fields)), None)
+        if endless is not None:
+            where = _test_of_others(view, operation, endless) or _read(view, operation)
             if where is not None:
                 yield Hit(
                     where,
                     "confirmed",
-                    f"`{endless[0].name}` has no deadline here: if the peer stays silent, "
+                    f"`{endless.name}` has no deadline here: if the peer stays silent, "
                     "polling never ends",
                     (),
                     "pinned",
@@ -51,25 +54,30 @@ def _polls(view: View) -> Iterator[Hit]:
                 )
 
 
-def _live(view: View) -> list[Member]:
+def _waits(view: View) -> list[Member]:
+    """The live statuses that only a peer can end."""
+    if not any(thread.kind == "control" for thread in view.system.threads):
+        return []
     domain = view.protocol.domain
-    return [m for m in domain.members if not domain.is_terminal(m)]
+    driver = Driver(view.system, 1, ())
+    live = (m for m in domain.members if not domain.is_terminal(m))
+    return [m for m in live if _only_a_peer_ends(view, driver, m)]
 
 
-def _bounded(view: View, machine: Machine, status: Member) -> bool:
+def _bounded(view: View, machine: Machine, status: Member, fields: Fields) -> bool:
     """Whether polling may end the room by itself."""
-    start = Shared(status, view.live_sides, _fresh_fields(view))
+    start = Shared(status, view.live_sides, fields)
     if any(view.protocol.domain.is_terminal(s.status) for s in endings(machine, start)):
         return True  # the next poll will tell
     found = results(machine, start)
     return any(not isinstance(r, Member) or view.protocol.domain.is_terminal(r) for r in found)
 
 
-def _fresh_fields(view: View) -> tuple[tuple[str, object], ...]:
+def _fresh_fields(view: View) -> Fields:
     """The holder's own fields as its constructor leaves them: nothing has been concluded yet."""
     for operation in view.system.of_kind("open"):
         if operation.name == "__init__":
-            machine = view.system.machine(operation.program, 1)
+            machine = view.machine(operation.program)
             for shared in endings(machine, Shared()):
                 return shared.fields
     return ()
@@ -96,7 +104,9 @@ def _only_a_peer_ends(view: View, driver: Driver, status: Member) -> bool:
 
 def _moves(view: View, program: Program, status: Member) -> bool:
     """Whether a run of the program may turn `status` into another one."""
-    machine = view.system.machine(program, 1)
+    if not any(i.op in WRITES and i.name == view.table for i in program.code):
+        return False
+    machine = view.machine(program)
     sides = frozenset(view.system.tracked - {view.table})
     start: tuple[int, Env, Shared] = (
         0,
@@ -145,7 +155,7 @@ def _test_of_others(view: View, operation: Operation, status: Member) -> Where |
 def _retries(view: View) -> Iterator[Hit]:
     for thread in view.consumers:
         for instr in thread.full.code:
-            if instr.op is Op.PUT and not _timed(instr):
+            if instr.op is Op.PUT and not _timed(view, instr):
                 yield Hit(
                     instr.where,
                     "latent",
@@ -155,15 +165,15 @@ def _retries(view: View) -> Iterator[Hit]:
                 )
 
 
-def _timed(instr: Instr) -> bool:
+def _timed(view: View, instr: Instr) -> bool:
     """Whether the function around a statement looks at a clock."""
-    function = _enclosing(instr.where)
+    function = _enclosing(view, instr.where)
     return function is not None and _looks_at_clock(function)
 
 
-def _enclosing(where: Where) -> FunctionNode | None:
+def _enclosing(view: View, where: Where) -> FunctionNode | None:
     found: FunctionNode | None = None
-    for node in ast.walk(where.module.tree):
+    for node in view.statements(where.module):
         if (
             isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
             and node.lineno <= where.line <= (node.end_lineno or node.lineno)
@@ -185,9 +195,13 @@ def _looks_at_clock(function: FunctionNode) -> bool:
 
 def _requeues(view: View) -> Iterator[Hit]:
     """`for request, poll in ...:` whose branch for a live status keeps the request."""
+    yield from view.once("requeues", lambda: list(_requeuing(view)))
+
+
+def _requeuing(view: View) -> Iterator[Hit]:
     members = {m.name for m in view.protocol.domain.members}
-    for cls, function in view.once("requeues", lambda: list(_polling_functions(view))):
-        for node in ast.walk(function):
+    for cls, function in _polling_functions(view):
+        for node in statements(function):
             if isinstance(node, ast.For):
                 yield from _loop(view, cls, function.name, node, members)
 
