@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kvlint.config import ProtocolOverrides
-from kvlint.discover.project import ClassInfo, Project
+from kvlint.discover.project import ClassInfo, Module, Project
 from kvlint.protocol.domain import StatusDomain, make_domain
 from kvlint.protocol.facts import (
     ClassFacts,
@@ -39,6 +39,22 @@ class StatusTable:
     weight: int
 
 
+@dataclass
+class Evidence:
+    """How often each constant is stored in a table of some name or compared with what is in it.
+
+    Unrelated backends use the same names, so each module's own count is kept as well.
+    """
+
+    everywhere: Counter[Constant] = field(default_factory=Counter)
+    by_module: dict[Module, Counter[Constant]] = field(default_factory=dict)
+
+    def add(self, constant: Constant, scope: Scope) -> None:
+        """Note one use in a scope."""
+        self.everywhere[constant] += 1
+        self.by_module.setdefault(scope.cls.module, Counter())[constant] += 1
+
+
 class Facts:
     """The facts of every class that a run has read, computed on demand."""
 
@@ -63,7 +79,7 @@ def status_tables(
     facts: dict[ClassInfo, ClassFacts], values: Values, overrides: ProtocolOverrides
 ) -> list[StatusTable]:
     """All status tables, strongest evidence first within one owner."""
-    evidence: dict[str, Counter[Constant]] = {}
+    evidence: dict[str, Evidence] = {}
     rows: dict[str, int] = {}
     for fact in facts.values():
         _stored(fact, values, evidence, rows)
@@ -73,9 +89,10 @@ def status_tables(
         for name in fact.containers:
             if overrides.status_table and name != overrides.status_table:
                 continue
-            domain = _domain(evidence.get(name, Counter()), values, overrides)
+            held = evidence.get(name, Evidence())
+            domain = _domain(held, cls.module, values, overrides)
             if domain is not None:
-                weight = sum(evidence[name].values())
+                weight = sum(held.everywhere.values())
                 found.append(StatusTable(name, cls, domain, rows.get(name), weight))
     return sorted(found, key=lambda t: (t.owner.module.display, t.owner.node.lineno, -t.weight))
 
@@ -83,7 +100,7 @@ def status_tables(
 def _stored(
     fact: ClassFacts,
     values: Values,
-    evidence: dict[str, Counter[Constant]],
+    evidence: dict[str, Evidence],
     rows: dict[str, int],
 ) -> None:
     for store in fact.stores:
@@ -92,17 +109,17 @@ def _stored(
                 if any(c.owner for c in values.constants(element, store.scope)):
                     rows[store.table] = i
         for constant in values.constants(store.value, store.scope):
-            evidence.setdefault(store.table, Counter())[constant] += 1
+            evidence.setdefault(store.table, Evidence()).add(constant, store.scope)
 
 
-def _compared(fact: ClassFacts, values: Values, evidence: dict[str, Counter[Constant]]) -> None:
+def _compared(fact: ClassFacts, values: Values, evidence: dict[str, Evidence]) -> None:
     for compare, scope in fact.compares:
         table = _read_table(compare.left, scope)
         if table is None:
             continue
         for other in compare.comparators:
             for constant in values.constants(other, scope):
-                evidence.setdefault(table, Counter())[constant] += 1
+                evidence.setdefault(table, Evidence()).add(constant, scope)
 
 
 def _read_table(node: ast.expr, scope: Scope) -> str | None:
@@ -126,14 +143,10 @@ def _read_table(node: ast.expr, scope: Scope) -> str | None:
 
 
 def _domain(
-    evidence: Counter[Constant], values: Values, overrides: ProtocolOverrides
+    evidence: Evidence, home: Module, values: Values, overrides: ProtocolOverrides
 ) -> StatusDomain | None:
-    owners = Counter({c.owner: 0 for c in evidence if c.owner is not None})
-    for constant, count in evidence.items():
-        if constant.owner is not None:
-            owners[constant.owner] += count
-    for owner, _ in owners.most_common():
-        assert owner is not None
+    """The enum, or the literals, that a table of a class in `home` holds."""
+    for owner in _owners(evidence, home):
         if overrides.status_enum and owner.name != overrides.status_enum:
             continue
         domain = make_domain(
@@ -143,8 +156,24 @@ def _domain(
             return domain
     if overrides.status_enum:
         return None
-    named = _named_literals(evidence)
+    named = _named_literals(evidence.everywhere)
     return make_domain("status", named, overrides.failure, overrides.success)
+
+
+def _owners(evidence: Evidence, home: Module) -> list[ClassInfo]:
+    """The enums that the constants belong to, those that `home` uses most first."""
+    total: Counter[ClassInfo] = Counter()
+    own: Counter[ClassInfo] = Counter()
+    for counter, constants in (
+        (total, evidence.everywhere),
+        (own, evidence.by_module.get(home, Counter())),
+    ):
+        for constant, count in constants.items():
+            if constant.owner is not None:
+                counter[constant.owner] += count
+    return sorted(
+        total, key=lambda c: (-own[c], -total[c], c.module.display, c.node.lineno, c.name)
+    )
 
 
 def _named_literals(evidence: Counter[Constant]) -> list[tuple[str, int | str]]:

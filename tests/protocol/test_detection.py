@@ -483,3 +483,19 @@ def test_a_flag_that_a_holder_keeps_decides_either_way() -> None:
     assert program is not None
     after = {end.status for end in ends(machine(found, program), start(found, "Waiting"))}
     assert after == {"Waiting", "Failed"}
+
+
+def test_each_of_two_backends_with_like_names_has_its_own_statuses() -> None:
+    """The tables have one name; in every order of the files, each module's own enum is taken."""
+    loud = INT_CLASS.format(base="").upper().replace("CLASS POLL", "class State")
+    files = {
+        "one": backend(INT_CLASS.format(base=""), "Poll.Failed", "Poll.Waiting", "Poll.Success"),
+        "two": backend(loud, "State.FAILED", "State.WAITING", "State.SUCCESS"),
+    }
+    for order in (("one", "two"), ("two", "one")):
+        found = protocols({f"{name}.py": files[name] for name in order})
+        members = {p.manager.module.display: [m.name for m in p.domain.members] for p in found}
+        assert {name[-6:-3]: of for name, of in members.items()} == {
+            "one": MEMBERS,
+            "two": [name.upper() for name in MEMBERS],
+        }
