@@ -16,6 +16,7 @@ from kvlint.findings import Gap
 
 if TYPE_CHECKING:
     from kvlint.discover.loader import Loader
+    from kvlint.programs.ir import Program
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -141,7 +142,7 @@ class Project:
     Modules that a linted one needs are read when they are asked for, so `modules` can grow while
     names are resolved; what a run is about are its linted ones, all there from the start.
     `problems` are files and folders that the user asked for and that could not be analysed;
-    `files` counts the files that were looked at.
+    `files` counts the files that were looked at. `programs` is for `kvlint.programs.sharing`.
     """
 
     modules: dict[str, Module] = field(default_factory=dict)
@@ -149,6 +150,7 @@ class Project:
     problems: list[Gap] = field(default_factory=list)
     files: int = 0
     loader: Loader | None = field(default=None, repr=False)
+    programs: dict[object, Program] = field(default_factory=dict, repr=False)
 
     def classes(self) -> Iterator[ClassInfo]:
         """Every class statement, in a stable order."""

@@ -152,7 +152,10 @@ class Instr:
 
 @dataclass(eq=False)
 class Program:
-    """One lowered thread root or entry point; `slices` are for `slicing`."""
+    """One lowered thread root or entry point.
+
+    `slices` and `decided` are for `slicing`; programs with the same code share them.
+    """
 
     name: str
     title: str
@@ -160,10 +163,25 @@ class Program:
     kind: str = "entry"
     cut: list[str] = field(default_factory=list)
     ambiguous: bool = False
-    slices: dict[bytes, Program] = field(default_factory=dict, repr=False)
+    slices: dict[object, Program] = field(default_factory=dict, repr=False)
+    decided: dict[tuple[str, str], bool] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return f"<Program {self.name} {len(self.code)}>"
+
+    def change(self, changes: dict[int, Op]) -> None:
+        """Give instructions another operation, here only: the code may be shared."""
+        self.code = [copied(instr) for instr in self.code]
+        self.slices, self.decided = {}, {}
+        for pc, op in changes.items():
+            self.code[pc].op = op
+
+
+def copied(instr: Instr) -> Instr:
+    """`copy.copy` without its detours."""
+    new = Instr.__new__(Instr)
+    new.__dict__.update(instr.__dict__)
+    return new
 
 
 def listing(program: Program) -> str:

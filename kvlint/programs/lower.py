@@ -9,7 +9,7 @@ from kvlint.programs.builder import TooLarge
 from kvlint.programs.context import Context, InCall, Label
 from kvlint.programs.ir import ANY, Const, Instr, Op, Program, Var
 from kvlint.programs.refs import FuncRef, ObjRef, Value
-from kvlint.programs.simplify import simplify
+from kvlint.programs.sharing import simplified
 from kvlint.programs.statements import Statements
 from kvlint.protocol.bodies import nodes_within
 from kvlint.protocol.facts import local_assignments, parameters
@@ -53,8 +53,8 @@ class Lowering(Statements):
         end = self.emit_end(ctx, ref.node)
         end.next = -1
         self.finish()
-        code = simplify(self.code)
-        return Program(ref.name, ref.name, code, kind, self.cut, self.ambiguous)
+        program = Program(ref.name, ref.name, self.code, kind, self.cut, self.ambiguous)
+        return simplified(program, self.protocol.project.programs)
 
     def emit_end(self, ctx: Context, node: ast.AST) -> Instr:
         """The last instruction; it may exceed the size bound so that every label has a place."""

@@ -19,19 +19,28 @@ JUMPS, NOTHING = -1, -2  # the classes of all jumps and of no successor (index -
 
 def simplify(code: list[Instr]) -> list[Instr]:
     """The smaller program; instruction objects are reused."""
-    entry, _ = _thread_jumps(code, 0)
+    entry, loops = _thread_jumps(code, 0)
     code = _compact(code, entry)  # what nobody comes to would cost time in every round
     looks = _Looks()
-    changed = True
     for _ in range(MAX_ROUNDS):
+        code, loops = _shrink(code, loops)
+        before = len(code)
+        code = _compact(code, _merge(code, 0, looks, loops))
+        if len(code) == before:
+            break
+    return code
+
+
+def _shrink(code: list[Instr], loops: bool) -> tuple[list[Instr], bool]:
+    """All that costs one look at each instruction, so that merging has less to compare."""
+    while True:
+        changed = _drop_dead_locals(code)
         changed = _propagate_unknown(code) or changed
         changed = _fold_branches(code) or changed
         if not changed:
-            break  # and merged already
+            return code, loops
         entry, loops = _thread_jumps(code, 0)
-        code = _compact(code, _merge(code, entry, looks, loops))
-        changed = _drop_dead_locals(code)
-    return code
+        code = _compact(code, entry)
 
 
 def _propagate_unknown(code: list[Instr]) -> bool:

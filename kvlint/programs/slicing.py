@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kvlint.programs.ir import ANY, UNKNOWN, Abstract, Const, Instr, Op, Program, Var
+from kvlint.programs.ir import ANY, UNKNOWN, Abstract, Const, Instr, Op, Program, Var, copied
 from kvlint.programs.simplify import simplify
 from kvlint.protocol.domain import Member
 
 CHANGES = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT})
 FILLS = frozenset({Op.STORE, Op.SETDEFAULT})
 TELLING = frozenset({"true", "equal", "nonempty", "in"})
+LOOKS = frozenset({Op.TEST, Op.LOAD, Op.POP, Op.SETDEFAULT})
 TABLE_OPS = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT, Op.ITER})
 
 
@@ -25,37 +26,43 @@ def tracked_tables(
     decisive: set[str] = set()
     removed: set[str] = set()
     for program in programs:
-        for instr in program.code:
-            if instr.op is Op.POP:
-                removed.add(instr.name)
-            if (
-                instr.name in room_tables
-                and instr.name not in decisive
-                and any(_differ(program, fork, status_table) for fork in _forks(program, instr))
-            ):
-                decisive.add(instr.name)
+        removed |= {i.name for i in program.code if i.op is Op.POP}
+        looked = {i.name for i in program.code if i.op in LOOKS and i.name in room_tables}
+        decisive |= {n for n in looked - decisive if _decides(program, n, status_table)}
     return frozenset(decisive & removed) | {status_table}
 
 
-def _forks(program: Program, look: Instr) -> Iterator[Instr]:
+def _decides(program: Program, name: str, status_table: str) -> bool:
+    """Whether the way of some fork depends on what a table holds, and its sides differ."""
+    key = (name, status_table)
+    if key not in program.decided:
+        program.decided[key] = any(
+            _differ(program, fork, status_table) for fork in _forks(program, name)
+        )
+    return program.decided[key]
+
+
+def _forks(program: Program, name: str) -> Iterator[Instr]:
     """The instructions whose way depends on whether a table has the room."""
-    if look.op is Op.TEST or (look.op in (Op.LOAD, Op.POP) and look.alt >= 0):
-        yield look
-    if look.op in (Op.LOAD, Op.POP, Op.SETDEFAULT) and look.dst is not None:
-        names = _copies(program, look.dst)
-        for instr in program.code:
-            if (
-                instr.op is Op.BRANCH
-                and instr.cond in TELLING
-                and any(isinstance(a, Var) and a.name in names for a in instr.args)
-            ):
-                yield instr
+    looks = [i for i in program.code if i.name == name and i.op in LOOKS]
+    for look in looks:
+        if look.op is Op.TEST or (look.op is not Op.SETDEFAULT and look.alt >= 0):
+            yield look
+    results = {i.dst for i in looks if i.op is not Op.TEST and i.dst is not None}
+    names = _copies(program, results)
+    for instr in program.code if names else ():
+        if (
+            instr.op is Op.BRANCH
+            and instr.cond in TELLING
+            and any(isinstance(a, Var) and a.name in names for a in instr.args)
+        ):
+            yield instr
 
 
-def _copies(program: Program, name: str) -> set[str]:
-    """A local and those that it is copied to."""
-    names = {name}
-    changed = True
+def _copies(program: Program, names: set[str]) -> set[str]:
+    """These locals and those that they are copied to."""
+    names = set(names)
+    changed = bool(names)
     while changed:
         changed = False
         for instr in program.code:
@@ -120,9 +127,9 @@ def sliced(
 ) -> Program:
     """A copy of the program with everything else taken out; not to be changed."""
     noise = [_is_noise(instr, tracked, locks, fields) for instr in program.code]
-    key = bytes(noise)
+    key = (program.name, status_table, bytes(noise))
     if key not in program.slices:
-        code = [_copy(instr) for instr in program.code]
+        code = [copied(instr) for instr in program.code]
         for instr, silent in zip(code, noise, strict=True):
             if silent:
                 _silence(instr)
@@ -133,13 +140,6 @@ def sliced(
             program.name, program.title, simplify(code), program.kind, program.cut
         )
     return program.slices[key]
-
-
-def _copy(instr: Instr) -> Instr:
-    """`copy.copy` without its detours."""
-    new = Instr.__new__(Instr)
-    new.__dict__.update(instr.__dict__)
-    return new
 
 
 def _is_noise(

@@ -34,6 +34,8 @@ CLOSE_WORDS = re.compile(
 PUTS = frozenset({"put", "put_nowait", "append", "appendleft"})
 EFFECTS = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT, Op.PUT})
 
+Entry = tuple[ClassInfo, str, Program]
+
 
 @dataclass(eq=False)
 class Operation:
@@ -135,7 +137,7 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
     system.tracked = tracked_tables(programs, protocol.status_table, protocol.tables)
     system.main_queues = _main_queues([p for _, _, p in entries], [p for _, p in roots])
     system.locks = relevant_locks(programs, system.tracked)
-    system.fields = _closed_fields(protocol, _operation_names(system, entries))
+    system.fields = _closed_fields(system, entries)
     table = protocol.status_table
     for root, program in roots:
         small = sliced(program, system.tracked, system.locks, system.fields, table)
@@ -179,27 +181,15 @@ def _open_queues(protocol: Protocol, programs: list[Program]) -> list[str]:
     }
     found: dict[str, None] = {}
     for program in programs:
-        for instr in program.code:
-            if instr.op is Op.TAKE and instr.name and instr.name not in fed:
-                instr.op = Op.RECV
-                found.setdefault(instr.name)
+        taken = {
+            pc: instr.name
+            for pc, instr in enumerate(program.code)
+            if instr.op is Op.TAKE and instr.name and instr.name not in fed
+        }
+        if taken:
+            program.change(dict.fromkeys(taken, Op.RECV))
+            found.update(dict.fromkeys(taken.values()))
     return list(found)
-
-
-def _operation_names(system: System, entries: list[tuple[ClassInfo, str, Program]]) -> set[str]:
-    """Entry points that become operations, told before the fields are known."""
-    return {
-        name
-        for cls, name, program in entries
-        if _operation_kind(
-            system,
-            cls,
-            name,
-            sliced(
-                program, system.tracked, system.locks, frozenset(), system.protocol.status_table
-            ),
-        )
-    }
 
 
 def _lowered_roots(protocol: Protocol, system: System) -> list[tuple[ThreadRoot, Program]]:
@@ -216,7 +206,7 @@ def _lowered_roots(protocol: Protocol, system: System) -> list[tuple[ThreadRoot,
     return found
 
 
-def _lowered_entries(protocol: Protocol) -> Iterator[tuple[ClassInfo, str, Program]]:
+def _lowered_entries(protocol: Protocol) -> Iterator[Entry]:
     """Public methods that nothing inside the protocol calls, and the holders' methods.
 
     Where the settings name entry points, those methods and the holders' constructors.
@@ -277,20 +267,38 @@ def _on_own_object(call: ast.Call, protocol: Protocol) -> bool:
     return receiver in ("self", "cls") or receiver in protocol.objects
 
 
-def _closed_fields(protocol: Protocol, entries: set[str]) -> frozenset[str]:
+def _closed_fields(system: System, entries: list[Entry]) -> frozenset[str]:
     """Holder fields that only the modelled operations write; others are unknown."""
-    open_fields: set[str] = set()
+    protocol = system.protocol
+    closed = protocol.fields - _opaque_fields(protocol)
+    writers: dict[str, set[str]] = {}
     for holder in protocol.holders:
         for cls in holder.mro:
             fact = protocol.facts.get(cls)
-            if fact is None:
-                continue
-            for name, assigned in fact.attributes.items():
-                for _, scope in assigned:
-                    outer = scope.chain[0].name
-                    if outer not in entries and not outer.startswith("_"):
-                        open_fields.add(name)
-    return protocol.fields - open_fields - _opaque_fields(protocol)
+            for name, assigned in fact.attributes.items() if fact is not None else ():
+                if name in closed:
+                    outer = {scope.chain[0].name for _, scope in assigned}
+                    writers.setdefault(name, set()).update(outer)
+    public = {outer for of in writers.values() for outer in of if not outer.startswith("_")}
+    strange = public - {name for name in public if _is_operation(system, entries, name)}
+    return frozenset(name for name in closed if not writers.get(name, set()) & strange)
+
+
+def _is_operation(system: System, entries: list[Entry], name: str) -> bool:
+    """Whether an entry point becomes an operation, told before the fields are known."""
+    table = system.protocol.status_table
+    return any(
+        bool(
+            _operation_kind(
+                system,
+                cls,
+                name,
+                sliced(program, system.tracked, system.locks, frozenset(), table),
+            )
+        )
+        for cls, entry, program in entries
+        if entry == name
+    )
 
 
 def _opaque_fields(protocol: Protocol) -> set[str]:
