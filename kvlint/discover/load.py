@@ -84,7 +84,7 @@ def _parse(loader: Loader, paths: Sequence[str]) -> None:
 
 def _check(loader: Loader, path: str) -> None:
     try:
-        check(read_bytes(path), path)
+        loader.checked[path] = check(read_bytes(path), path)
     except SourceError as error:
         _report(loader, path, error)
 

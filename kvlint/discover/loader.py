@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ class Loader:
         self.project = project
         self.cwd = cwd
         self.layout = Layout(roots)
+        self.checked: dict[str, ast.Module] = {}  # parsed for its errors; may still be needed
         self._by_path: dict[str, Module | None] = {}
         self._dropped: set[str] = set()
         self._linking: set[ClassInfo] = set()
@@ -90,7 +92,7 @@ class Loader:
 
     def _parse(self, path: str, data: bytes, *, linted: bool) -> Module:
         text = source.decode(data)
-        tree = source.parse(text, path)
+        tree = self.checked.pop(path, None) or source.parse(text, path)
         shown = display_path(path, self.cwd)
         name = self.layout.module_name(path)
         module = Module(name, Path(path), shown, text, tree, linted, loader=self)

@@ -97,6 +97,6 @@ def parse(source: str, path: str) -> ast.Module:
             raise SourceError("cannot parse this file: it is nested too deeply") from None
 
 
-def check(data: bytes, path: str) -> None:
-    """Raise `SourceError` for a file that is no Python, and forget it otherwise."""
-    parse(decode(data), path)
+def check(data: bytes, path: str) -> ast.Module:
+    """The tree of a file; raises `SourceError` for one that is no Python."""
+    return parse(decode(data), path)

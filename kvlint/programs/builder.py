@@ -36,6 +36,7 @@ class Builder:
 
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
+        self.known_tables = protocol.known_tables
         self.code: list[Instr] = []
         self.unwind: list[Unwind] = []
         self.patches: list[tuple[Instr, str, Label]] = []
@@ -64,9 +65,9 @@ class Builder:
             raise TooLarge
         instr = Instr(op, ctx.where(node), ctx.stack, **parts)  # type: ignore[arg-type]
         instr.next = len(self.code) + 1
-        for region in self.unwind:
-            if region.__class__ is InLock:
-                instr.held |= {region.name}
+        held = [region.name for region in self.unwind if region.__class__ is InLock]
+        if held:
+            instr.held = frozenset(held)
         self.code.append(instr)
         return instr
 

@@ -149,7 +149,7 @@ class Expressions(Builder):
         protocol = self.protocol
         if isinstance(base, ClassRef):
             return self.class_attribute(base.cls, name)
-        if name in protocol.known_tables:
+        if name in self.known_tables:
             return TableRef(name)
         if name in protocol.queues:
             return QueueRef(name)

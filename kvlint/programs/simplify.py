@@ -153,31 +153,33 @@ def _make_jump(instr: Instr) -> None:
 
 def _thread_jumps(code: list[Instr], entry: int) -> tuple[int, bool]:
     """The new entry, and whether some jump leads to nothing but jumps (an empty loop)."""
-    final: dict[int, int] = {}
+    jumps = [pc for pc, instr in enumerate(code) if instr.op is Op.JUMP]
+    if not jumps:
+        return entry, False
+    final = _ends(code, jumps)
+    for instr in code:
+        if instr.next in final:
+            instr.next = final[instr.next]
+        if instr.alt in final:
+            instr.alt = final[instr.alt]
+        if instr.targets:
+            instr.targets = tuple(sorted({final.get(t, t) for t in instr.targets}))
+    loops = any(end >= 0 and code[end].op is Op.JUMP for end in final.values())
+    return final.get(entry, entry), loops
 
-    def follow(pc: int) -> int:
-        if code[pc].op is not Op.JUMP:
-            return pc
-        seen: list[int] = []
-        while pc not in final and pc >= 0 and code[pc].op is Op.JUMP:
-            if pc in seen:
-                break
-            seen.append(pc)
+
+def _ends(code: list[Instr], jumps: list[int]) -> dict[int, int]:
+    """Where each jump leads in the end; in an empty loop, to a jump in it."""
+    final: dict[int, int] = {}
+    for pc in jumps:
+        passed: dict[int, None] = {}
+        while pc not in final and pc not in passed and pc >= 0 and code[pc].op is Op.JUMP:
+            passed[pc] = None
             pc = code[pc].next
         end = final.get(pc, pc)
-        for passed in seen:
-            final[passed] = end
-        return end
-
-    for instr in code:
-        if instr.next >= 0:
-            instr.next = follow(instr.next)
-        if instr.alt >= 0:
-            instr.alt = follow(instr.alt)
-        if instr.targets:
-            instr.targets = tuple(sorted({follow(t) for t in instr.targets}))
-    entry = follow(entry)
-    return entry, any(end >= 0 and code[end].op is Op.JUMP for end in final.values())
+        for seen in passed:
+            final[seen] = end
+    return final
 
 
 class _Looks:
@@ -269,17 +271,22 @@ def _refine(code: list[Instr], classes: list[int], groups: list[list[int]]) -> N
 
 def _compact(code: list[Instr], entry: int) -> list[Instr]:
     """Keep what is reachable from the entry, in source order, entry first."""
-    reachable = {entry}
+    seen = bytearray(len(code) + 1)
+    seen[entry] = seen[-1] = 1  # -1 is no successor
     todo = [entry]
     while todo:
         instr = code[todo.pop()]
-        for successor in (instr.next, instr.alt, *instr.targets):
-            if successor >= 0 and successor not in reachable:
-                reachable.add(successor)
+        for successor in (instr.next, instr.alt):
+            if not seen[successor]:
+                seen[successor] = 1
                 todo.append(successor)
-    order = [entry, *sorted(reachable - {entry})]
-    if len(order) == len(code) and entry == 0:
+        for successor in instr.targets:
+            if not seen[successor]:
+                seen[successor] = 1
+                todo.append(successor)
+    if entry == 0 and all(seen):
         return code
+    order = [entry, *(pc for pc in range(len(code)) if seen[pc] and pc != entry)]
     place = [-1] * (len(code) + 1)  # the last stands for -1, no successor
     for new, pc in enumerate(order):
         place[pc] = new

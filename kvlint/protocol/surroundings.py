@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from kvlint.config import ProtocolOverrides
 from kvlint.discover.project import ClassInfo, ConstantRef, FunctionNode
+from kvlint.protocol.bodies import body_of
 from kvlint.protocol.facts import (
     ClassFacts,
     Scope,
@@ -335,11 +336,13 @@ def _leans_on_others(protocol: Protocol, spawn: Spawn, reached: Reach) -> bool:
     )
 
 
-def called_names(function: FunctionNode) -> set[str]:
+def called_names(function: FunctionNode) -> frozenset[str]:
     """The last names of everything that a function calls."""
-    return {
-        terminal_name(node.func) or "" for node in ast.walk(function) if isinstance(node, ast.Call)
-    }
+    body = body_of(function)
+    if body.called is None:
+        calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+        body.called = frozenset(terminal_name(func) or "" for func in calls)
+    return body.called
 
 
 def _called_by_others_only(protocol: Protocol, role: Role | None) -> set[str]:
@@ -405,19 +408,22 @@ def _parts(node: ast.List | ast.Tuple, scope: Scope, values: Values) -> tuple[ob
     return tuple(_part(p, scope, values) for p in node.elts)
 
 
-def _built(scope: Scope) -> Iterator[ast.List]:
+def _built(scope: Scope) -> list[ast.List]:
     """List displays that are returned or kept in a local: messages before they are sent."""
-    text = scope.cls.module.text_of(scope.function)
-    if ".encode(" not in text and 'b"' not in text:
-        return
-    for node in ast.walk(scope.function):
-        value = getattr(node, "value", None)
-        if (
-            isinstance(node, (ast.Return, ast.Assign))
-            and isinstance(value, ast.List)
-            and len(value.elts) >= 2
-        ):
-            yield value
+    body = body_of(scope.function)
+    if body.lists is None:
+        text = scope.cls.module.text_of(scope.function)
+        encodes = ".encode(" in text or 'b"' in text
+        body.lists = list(_lists(scope.function)) if encodes else []
+    return body.lists
+
+
+def _lists(function: FunctionNode) -> Iterator[ast.List]:
+    for node in ast.walk(function):
+        if node.__class__ is ast.Return or node.__class__ is ast.Assign:
+            value = getattr(node, "value", None)
+            if isinstance(value, ast.List) and len(value.elts) >= 2:
+                yield value
 
 
 def _part(node: ast.expr, scope: Scope, values: Values) -> object:
