@@ -32,6 +32,7 @@ class Context:
     parent: Context | None = None
     stack: tuple[Where, ...] = ()
     nodes: tuple[ast.AST, ...] = ()
+    _places: dict[ast.AST, Where] = field(default_factory=dict, repr=False)
 
     def lookup(self, name: str) -> Value | None:
         """The value of a local or of a name in an enclosing function."""
@@ -44,7 +45,11 @@ class Context:
 
     def where(self, node: ast.AST) -> Where:
         """The source position of a node in this activation."""
-        return Where(self.module, node, self.cls.name if self.cls else "", self.function)
+        place = self._places.get(node)
+        if place is None:
+            owner = self.cls.name if self.cls else ""
+            place = self._places[node] = Where(self.module, node, owner, self.function)
+        return place
 
 
 @dataclass(eq=False)

@@ -36,8 +36,9 @@ def _decides(program: Program, name: str, status_table: str) -> bool:
     """Whether the way of some fork depends on what a table holds, and its sides differ."""
     key = (name, status_table)
     if key not in program.decided:
+        effects: dict[int, frozenset[int]] = {-1: frozenset()}
         program.decided[key] = any(
-            _differ(program, fork, status_table) for fork in _forks(program, name)
+            _differ(program, fork, status_table, effects) for fork in _forks(program, name)
         )
     return program.decided[key]
 
@@ -74,9 +75,14 @@ def _copies(program: Program, names: set[str]) -> set[str]:
     return names
 
 
-def _differ(program: Program, fork: Instr, table: str) -> bool:
+def _differ(
+    program: Program, fork: Instr, table: str, effects: dict[int, frozenset[int]]
+) -> bool:
     """Whether the two ways of a fork can do different things to the room in this iteration."""
-    return _effects(program, fork.next, table) != _effects(program, fork.alt, table)
+    for pc in (fork.next, fork.alt):
+        if pc not in effects:
+            effects[pc] = _effects(program, pc, table)
+    return effects[fork.next] != effects[fork.alt]
 
 
 def _effects(program: Program, start: int, status_table: str) -> frozenset[int]:
