@@ -73,6 +73,7 @@ class ClassInfo:
     methods: dict[str, FunctionNode] = field(default_factory=dict)
     attributes: dict[str, ast.expr] = field(default_factory=dict)
     _links: tuple[tuple[ClassInfo, ...], tuple[str, ...]] | None = field(default=None, repr=False)
+    _found: dict[str, tuple[ClassInfo, FunctionNode] | None] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<ClassInfo {self.name}>"
@@ -95,10 +96,10 @@ class ClassInfo:
 
     def find(self, name: str) -> tuple[ClassInfo, FunctionNode] | None:
         """The method `name` as an instance of this class sees it, with its defining class."""
-        for cls in self.mro:
-            if name in cls.methods:
-                return cls, cls.methods[name]
-        return None
+        if name not in self._found:
+            owner = next((cls for cls in self.mro if name in cls.methods), None)
+            self._found[name] = (owner, owner.methods[name]) if owner is not None else None
+        return self._found[name]
 
     def find_after(self, owner: ClassInfo, name: str) -> tuple[ClassInfo, FunctionNode] | None:
         """What `super().name` means in a method that `owner` defines."""

@@ -175,9 +175,9 @@ class Expressions(Builder):
         protocol = self.protocol
         found = base.cls.find(name)
         if found is not None:
-            decorators = {terminal_name(d) for d in found[1].decorator_list}
+            decorators = found[1].decorator_list
             reference = FuncRef(found[1], found[0].module, found[0], base, None, name)
-            if decorators & {"property", "cached_property"}:
+            if any(terminal_name(d) in ("property", "cached_property") for d in decorators):
                 return self.inline(reference, [], {}, ctx, node)
             return reference
         if name in protocol.fields and base.cls in protocol.holders:

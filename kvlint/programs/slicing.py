@@ -75,9 +75,7 @@ def _copies(program: Program, names: set[str]) -> set[str]:
     return names
 
 
-def _differ(
-    program: Program, fork: Instr, table: str, effects: dict[int, frozenset[int]]
-) -> bool:
+def _differ(program: Program, fork: Instr, table: str, effects: dict[int, frozenset[int]]) -> bool:
     """Whether the two ways of a fork can do different things to the room in this iteration."""
     for pc in (fork.next, fork.alt):
         if pc not in effects:

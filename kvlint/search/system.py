@@ -381,13 +381,15 @@ def _operation_kind(system: System, cls: ClassInfo, name: str, program: Program)
     stores = [i for i in program.code if i.op in (Op.STORE, Op.SETDEFAULT) and i.name == table]
     ops = {i.op for i in program.code}
     removes = any(i.op is Op.POP and i.name == table for i in program.code)
-    creates = bool(stores) and _creates(system, program)
-    if name == "__init__":
-        return "open" if creates or cls in system.protocol.holders else ""
+    if name == "__init__" and cls in system.protocol.holders:
+        return "open"
     if name.startswith(POLL_WORDS) and any(
         i.op is Op.LOAD and i.name == table for i in program.code
     ):
         return "poll"
+    creates = bool(stores) and _creates(system, program)
+    if name == "__init__":
+        return "open" if creates else ""
     if Op.PUT in ops and not creates:
         return "feed"
     if removes and not stores:
