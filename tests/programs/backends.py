@@ -104,7 +104,12 @@ def worker(body: str) -> str:
 def method(found: Protocol, name: str = "work", *, raw: bool = False, **known: object) -> Program:
     """A lowered method of the manager; `raw` leaves the simplification out."""
     if raw:
-        with patch("kvlint.programs.lower.simplify", list):
+        # Programs are remembered, simplified or not: the raw one gets memories of its own.
+        with (
+            patch("kvlint.programs.sharing.simplify", list),
+            patch.object(found, "programs", {}),
+            patch.object(found.project, "programs", {}),
+        ):
             program = lower_method(found, found.manager, name, dict(known))  # type: ignore[arg-type]
     else:
         program = lower_method(found, found.manager, name, dict(known))  # type: ignore[arg-type]
