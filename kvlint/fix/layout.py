@@ -1,0 +1,202 @@
+"""How the statements of a file are laid out: what the syntax tree of the analysis does not keep.
+
+LibCST tells where a statement begins a line of its own, which comments stand above it and how its
+block is indented. A statement is named by its line and column, as in Python's own tree.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst.metadata import CodePosition, MetadataWrapper, PositionProvider
+
+from kvlint.fix.text import FileText, Patch, Unfixable
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where one statement stands.
+
+    `comments` counts the lines of comment right above it, `alone` says that no other statement
+    shares its line, `suite` is the column after the colon if it stands behind one, as in
+    `if x: continue`. `indent` is what its block's lines begin with.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    indent: str
+    comments: int = 0
+    alone: bool = True
+    suite: CodePosition | None = None
+
+
+class Layout:
+    """The slots of one file."""
+
+    def __init__(self, file: FileText) -> None:
+        self.file = file
+        module = cst.parse_module(file.text)
+        self.unit = module.default_indent
+        wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
+        visitor = _Statements(file, self.unit)
+        wrapper.visit(visitor)
+        self._in_strings = visitor.in_strings
+        self._slots = {(slot.line, slot.column): slot for slot in visitor.slots}
+
+    def slot(self, statement: ast.stmt) -> Slot:
+        """Where a statement stands; raises `Unfixable` for one that begins no line or suite."""
+        column = self.file.column(statement.lineno, statement.col_offset)
+        slot = self._slots.get((statement.lineno, column))
+        if slot is None:
+            raise Unfixable(f"line {statement.lineno} is laid out in a way that no patch fits")
+        return slot
+
+    def before(self, statement: ast.stmt, lines: Sequence[str]) -> Patch:
+        """Put lines above a statement and its comments; a suite on the colon's line is opened."""
+        slot = self.slot(statement)
+        if slot.suite is not None:
+            return self._opened(slot, lines)
+        if not self._starts_line(slot):
+            raise Unfixable(f"line {slot.line} holds more than one statement")
+        first = slot.line - slot.comments
+        if first > 1 and self.file.line(first - 1).endswith("\\"):
+            raise Unfixable(f"line {first - 1} goes on in the next one")
+        newline = self.file.newline(slot.line)
+        new = "".join(slot.indent + line + newline for line in lines)
+        start = self.file.starts[first - 1]
+        return Patch(start, start, new)
+
+    def _opened(self, slot: Slot, lines: Sequence[str]) -> Patch:
+        """`if x: continue` becomes a block of its own with the lines before the `continue`."""
+        assert slot.suite is not None
+        indent = self.indent_of(slot.line) + self.unit
+        newline = self.file.newline(slot.line)
+        new = "".join(newline + indent + line for line in (*lines, ""))
+        start = self.file.offset(slot.suite.line, slot.suite.column)
+        return Patch(start, self.file.offset(slot.line, slot.column), new)
+
+    def wrapped(self, statements: Sequence[ast.stmt], head: Sequence[str]) -> Iterator[Patch]:
+        """Put neighbouring statements, with their comments, into a block that `head` begins."""
+        slots = [self.slot(s) for s in statements]
+        for slot in slots:
+            if slot.suite is not None or not slot.alone or not self._starts_line(slot):
+                raise Unfixable(f"line {slot.line} holds more than one statement")
+        first, last = slots[0].line - slots[0].comments, slots[-1].end_line
+        newline = self.file.newline(slots[0].line)
+        above = "".join(slots[0].indent + line + newline for line in head)
+        for number in range(first, last + 1):
+            moves = self.file.line(number).strip() and number not in self._in_strings
+            extra = self.unit if moves else ""
+            if above or extra:
+                start = self.file.starts[number - 1]
+                # After the indentation of the block, so that tabs and spaces stay in order.
+                at = start + len(slots[0].indent)
+                if above:
+                    yield Patch(start, at, above + slots[0].indent + extra)
+                elif self.file.line(number).startswith(slots[0].indent):
+                    yield Patch(at, at, extra)
+                else:
+                    yield Patch(start, start, extra)
+                above = ""
+
+    def without(self, statement: ast.stmt, alone_in_block: bool) -> Patch:
+        """Remove a statement with its line; `pass` takes its place if nothing else is there."""
+        slot = self.slot(statement)
+        start = self.file.offset(slot.line, slot.column)
+        if alone_in_block:
+            end_line = statement.end_lineno or statement.lineno
+            column = self.file.column(end_line, statement.end_col_offset or 0)
+            return Patch(start, self.file.offset(end_line, column), "pass")
+        if slot.suite is not None or not slot.alone or not self._starts_line(slot):
+            raise Unfixable(f"line {slot.line} holds more than one statement")
+        starts = self.file.starts
+        end = starts[slot.end_line] if slot.end_line < len(starts) else len(self.file.text)
+        return Patch(starts[slot.line - 1], end, "")
+
+    def indent_of(self, line: int) -> str:
+        """The white space that a line begins with."""
+        text = self.file.line(line)
+        return text[: len(text) - len(text.lstrip())]
+
+    def _starts_line(self, slot: Slot) -> bool:
+        return self.file.line(slot.line)[: slot.column] == slot.indent
+
+
+class _Statements(cst.CSTVisitor):
+    """Collects the slot of every statement that stands in a block."""
+
+    METADATA_DEPENDENCIES = (PositionProvider,)
+
+    def __init__(self, file: FileText, unit: str) -> None:
+        super().__init__()
+        self.file = file
+        self.unit = unit
+        self.slots: list[Slot] = []
+        self.in_strings: set[int] = set()  # their white space is part of a value
+
+    def visit_SimpleString(self, node: cst.SimpleString) -> None:
+        self._string(node)
+
+    def visit_FormattedString(self, node: cst.FormattedString) -> None:
+        self._string(node)
+
+    def _string(self, node: cst.CSTNode) -> None:
+        span = self.get_metadata(PositionProvider, node)
+        self.in_strings |= set(range(span.start.line + 1, span.end.line + 1))
+
+    def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
+        for statement in node.body:
+            self._statement(statement)
+
+    def visit_SimpleStatementSuite(self, node: cst.SimpleStatementSuite) -> None:
+        whole = self.get_metadata(PositionProvider, node)
+        for index, small in enumerate(node.body):
+            span = self.get_metadata(PositionProvider, small)
+            start = span.start
+            column = start.column - len(node.leading_whitespace.value) if index == 0 else 0
+            suite = CodePosition(start.line, column) if index == 0 else None
+            self.slots.append(
+                Slot(
+                    start.line,
+                    start.column,
+                    whole.end.line,
+                    "",
+                    alone=len(node.body) == 1,
+                    suite=suite,
+                )
+            )
+
+    def _statement(self, node: cst.BaseStatement) -> None:
+        if isinstance(node, cst.SimpleStatementLine):
+            parts: Sequence[cst.CSTNode] = node.body
+        else:
+            parts = (node,)
+        comments = _comments_above(getattr(node, "leading_lines", ()))
+        for index, part in enumerate(parts):
+            span = self.get_metadata(PositionProvider, part)
+            line = self.file.line(span.start.line)
+            indent = line[: len(line) - len(line.lstrip(" \t\f"))]
+            last = self.get_metadata(PositionProvider, parts[-1]).end.line
+            self.slots.append(
+                Slot(
+                    span.start.line,
+                    span.start.column,
+                    last,
+                    indent,
+                    comments if index == 0 else 0,
+                    alone=len(parts) == 1,
+                )
+            )
+
+
+def _comments_above(lines: Sequence[cst.EmptyLine]) -> int:
+    count = 0
+    for line in reversed(lines):
+        if line.comment is None:
+            break
+        count += 1
+    return count

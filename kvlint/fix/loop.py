@@ -1,0 +1,82 @@
+"""Propose, prove, and where the whole is refused, prove its parts one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from kvlint.config import Settings
+from kvlint.findings import Finding, Report
+from kvlint.fix.kinds import KINDS, Kind
+from kvlint.fix.overlay import Sources, tables_of
+from kvlint.fix.plan import Plan, make_plan
+from kvlint.fix.proof import State, Verdict, compare
+from kvlint.fix.unit import Refused, UnitId
+from kvlint.selection import select
+
+
+@dataclass
+class Result:
+    """What a run comes to: the accepted plan, its proof, and what is left.
+
+    `unsafe` are findings that an unsafe fix would take on; `verdict` is None if nothing changes
+    or nothing was to be proven.
+    """
+
+    plan: Plan = field(default_factory=Plan)
+    verdict: Verdict | None = None
+    refused: list[Refused] = field(default_factory=list)
+    unsafe: list[tuple[Kind, Finding]] = field(default_factory=list)
+    report: Report = field(default_factory=Report)
+
+
+def fix(
+    paths: Sequence[str], settings: Settings, kinds: Sequence[Kind], *, verify: bool = True
+) -> Result:
+    """Find out what to write; nothing is written."""
+    sources = Sources(paths, settings)
+    report = sources.report()
+    findings = [f for f in select(report.findings, settings).shown if f.fixes]
+    result = Result(report=report, unsafe=list(_unsafe(findings, kinds)))
+    result.plan = make_plan(sources, findings, kinds, ())
+    result.refused = list(result.plan.refused)
+    if verify and result.plan.units:
+        _prove(result, sources, findings, kinds)
+    return result
+
+
+def _unsafe(findings: Sequence[Finding], kinds: Sequence[Kind]) -> list[tuple[Kind, Finding]]:
+    return [
+        (kind, f) for kind in KINDS if not kind.safe and kind not in kinds
+        for f in findings if kind.letter in f.fixes
+    ]  # fmt: skip
+
+
+def _prove(
+    result: Result, sources: Sources, findings: Sequence[Finding], kinds: Sequence[Kind]
+) -> None:
+    """Keep what is proven of the plan, and say why the rest is not made."""
+    before = State(result.report, tables_of(sources.scene()))
+    whole = result.plan
+    verdict = _judged(whole, sources, before)
+    if verdict.accepted:
+        result.verdict = verdict
+        return
+    skip: set[UnitId] = {unit.id for unit in whole.units}
+    accepted, result.plan = [], Plan()
+    for unit in whole.units:
+        plan = make_plan(sources, findings, kinds, skip - {unit.id, *accepted})
+        part = _judged(plan, sources, before) if len(whole.units) > 1 else verdict
+        if part.accepted:
+            accepted.append(unit.id)
+            result.plan, result.verdict = plan, part
+        else:
+            result.refused.append(
+                Refused(unit.letter, unit.findings, "; ".join(part.objections[:3]))
+            )
+
+
+def _judged(plan: Plan, sources: Sources, before: State) -> Verdict:
+    changed = replace(sources, changed=plan.contents)
+    after = State(changed.report(), tables_of(changed.scene()))
+    return compare(before, after, plan.units)

@@ -1,0 +1,81 @@
+"""Analyse sources that are not on disk yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kvlint.analysis import analyse
+from kvlint.config import Settings
+from kvlint.discover import source
+from kvlint.discover.project import Project, load_project
+from kvlint.findings import Report
+from kvlint.fix.unit import Scene
+from kvlint.protocol.detect import find_protocols
+from kvlint.protocol.model import Protocol
+from kvlint.tables import Transitions, state_name, transitions_of
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A transition table by names: each analysis has members of its own."""
+
+    terminal: frozenset[str]
+    results: dict[tuple[str, str], frozenset[str]]
+
+
+Tables = dict[tuple[str, str, str, str], Cells]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The paths of a run with some files' contents replaced, by full path."""
+
+    paths: Sequence[str]
+    settings: Settings
+    changed: Mapping[str, bytes] = field(default_factory=dict)
+
+    def scene(self) -> Scene:
+        """The project and its protocols, for the codemods."""
+        with source.instead(self.changed):
+            project = self._load()
+            scene = Scene(project, find_protocols(project, self.settings.protocol))
+            for module in list(project.modules.values()):
+                scene.file(module.display)  # reads it while the contents are replaced
+            return scene
+
+    def report(self) -> Report:
+        """The whole analysis."""
+        with source.instead(self.changed):
+            return analyse(self._load(), self.settings)
+
+    def _load(self) -> Project:
+        # With names of its own a backend cannot be told from its bytes.
+        prefilter = not any(self.settings.protocol)
+        return load_project(self.paths, exclude=self.settings.exclude, prefilter=prefilter)
+
+
+def tables_of(scene: Scene) -> Tables:
+    """The transition table of every update method, by title, class, file and method."""
+    found: Tables = {}
+    for protocol in scene.protocols:
+        for name in protocol.updaters:
+            for cls in (protocol.manager, *protocol.components):
+                if cls.find(name) is not None:
+                    transitions = transitions_of(protocol, cls, name)
+                    if transitions is not None:
+                        key = (protocol.title, cls.name, cls.module.display, name)
+                        found[key] = _named(protocol, transitions)
+                    break
+    return found
+
+
+def _named(protocol: Protocol, transitions: Transitions) -> Cells:
+    domain = protocol.domain
+    return Cells(
+        frozenset(m.name for m in domain.members if domain.is_terminal(m)),
+        {
+            (state_name(current), written.name): frozenset(map(state_name, results))
+            for (current, written), results in transitions.items()
+        },
+    )
