@@ -117,6 +117,17 @@ class Layout:
         end = starts[slot.end_line] if slot.end_line < len(starts) else len(self.file.text)
         return Patch(starts[slot.line - 1], end, "")
 
+    def replaced(self, statement: ast.stmt, lines: Sequence[str]) -> Patch:
+        """Put other lines where a statement stands; a comment behind it stays."""
+        slot = self.slot(statement)
+        if slot.suite is not None or not slot.alone or not self._starts_line(slot):
+            raise Unfixable(f"line {slot.line} holds more than one statement")
+        end_line = statement.end_lineno or statement.lineno
+        end = self.file.column(end_line, statement.end_col_offset or 0)
+        new = (self.file.newline(slot.line) + slot.indent).join(lines)
+        start = self.file.offset(slot.line, slot.column)
+        return Patch(start, self.file.offset(end_line, end), new)
+
     def indent_of(self, line: int) -> str:
         """The white space that a line begins with."""
         text = self.file.line(line)
