@@ -70,6 +70,17 @@ class Layout:
         start = self.file.starts[first - 1]
         return Patch(start, start, new)
 
+    def after(self, statement: ast.stmt, lines: Sequence[str]) -> Patch:
+        """Put lines below a statement."""
+        slot = self.slot(statement)
+        if slot.suite is not None or not slot.alone or not self._starts_line(slot):
+            raise Unfixable(f"line {slot.line} holds more than one statement")
+        if slot.end_line >= len(self.file.starts):
+            raise Unfixable(f"line {slot.end_line} has no end")
+        newline = self.file.newline(slot.line)
+        start = self.file.starts[slot.end_line]
+        return Patch(start, start, "".join(slot.indent + line + newline for line in lines))
+
     def _opened(self, slot: Slot, lines: Sequence[str]) -> Patch:
         """`if x: continue` becomes a block of its own with the lines before the `continue`."""
         assert slot.suite is not None

@@ -82,3 +82,33 @@ class LockUse:
             if isinstance(value, ast.Call)
         }
         return bool(made) and made <= REENTRANT
+
+    def held_at_calls(self, function: FunctionNode, names: set[str]) -> set[str]:
+        """The locks that `with` holds in a function where it calls one of these methods."""
+        found: set[str] = set()
+        for node in in_body(function):
+            if isinstance(node, (ast.With, ast.AsyncWith)) and any(
+                isinstance(n, ast.Call) and call_name(n) in names for n in ast.walk(node)
+            ):
+                found |= set(self.of(node))
+        return found
+
+    def taken_under(self, lock: str) -> set[str]:
+        """The locks that some method takes while it holds this one."""
+        found: set[str] = set()
+        for cls in self.protocol.classes:
+            for function in cls.methods.values():
+                for node in in_body(function):
+                    if isinstance(node, (ast.With, ast.AsyncWith)) and lock in self.of(node):
+                        found |= self._inside(node)
+        return found - {lock}
+
+    def _inside(self, block: ast.With | ast.AsyncWith) -> set[str]:
+        found: set[str] = set()
+        for node in ast.walk(block):
+            if isinstance(node, (ast.With, ast.AsyncWith)):
+                found |= set(self.of(node))
+            elif isinstance(node, ast.Call):
+                for method in self.methods(call_name(node) or ""):
+                    found |= set(self.taken_by(method))
+        return found

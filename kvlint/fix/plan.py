@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kvlint.findings import Finding, Related, Span
-from kvlint.fix import pop, skip, sticky
+from kvlint.fix import lock, pop, skip, sticky
 from kvlint.fix.kinds import Kind
 from kvlint.fix.overlay import Sources
 from kvlint.fix.text import FileText, Patch, Shift, check_apart
 from kvlint.fix.unit import Refused, Scene, Unit, UnitId
 
 Codemod = Callable[[Scene, Sequence[Finding]], Iterator[Unit | Refused]]
-CODEMODS: dict[str, Codemod] = {"A": sticky.propose, "B": skip.propose, "C": pop.propose}
+CODEMODS: dict[str, Codemod] = {"A": sticky.propose, "B": skip.propose, "C": pop.propose, "D": lock.propose}
 OUTSIDE = "{path} is not among the paths to fix"
 
 
