@@ -111,8 +111,10 @@ class Ending:
         )
 
     def _failure(self, node: ast.expr, function: FunctionNode) -> Member | None:
-        if self.cls is None or isinstance(node, ast.Name) and node.id in parameters(function):
+        if self.cls is None:
             return None
+        if isinstance(node, ast.Name) and node.id in parameters(function):
+            return None  # what its callers give: not always a failure
         found = self.protocol.values.constants(node, Scope(self.cls, (function,)))
         names = {c.name for c in found} & set(self.protocol.domain.failures)
         if len(found) != 1 or len(names) != 1:
@@ -205,13 +207,16 @@ class Ending:
         name = self.protocol.status_table
         for function in (self.place.function, *(self.cls.methods.values() if self.cls else ())):
             for node in in_body(function):
-                if isinstance(node, ast.Attribute) and node.attr == name and is_simple(node):
-                    if names_in(node) == {"self"}:
-                        return ast.unparse(node)
+                if isinstance(node, ast.Attribute) and node.attr == name and _is_own(node):
+                    return ast.unparse(node)
         receiver, dot, _ = update.target.rpartition(".")
         if not dot:
             raise Unfixable(f"`{name}` cannot be reached from here")
         return f"{receiver}.{name}"
+
+
+def _is_own(node: ast.Attribute) -> bool:
+    return is_simple(node) and names_in(node) == {"self"}
 
 
 def _looked_up(node: ast.AST, tables: frozenset[str]) -> ast.expr | None:

@@ -39,7 +39,10 @@ class Layout:
 
     def __init__(self, file: FileText) -> None:
         self.file = file
-        module = cst.parse_module(file.text)
+        try:
+            module = cst.parse_module(file.text)
+        except cst.ParserSyntaxError as error:
+            raise Unfixable(f"LibCST cannot parse the file: {error.message}") from None
         self.unit = module.default_indent
         wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
         visitor = _Statements(file, self.unit)

@@ -97,9 +97,7 @@ class _Locking:
         self.scene = scene
         self.owner = owner
         self.table = owner.table
-        self.protocols = [
-            p for p in scene.protocols if owner.cls in (*p.family, *p.components)
-        ]
+        self.protocols = [p for p in scene.protocols if owner.cls in (*p.family, *p.components)]
         self.use = LockUse(places[0].protocol)
         self.found = places
         self.writers = list(self._writers())

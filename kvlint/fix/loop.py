@@ -35,13 +35,14 @@ def fix(
 ) -> Result:
     """Find out what to write; nothing is written."""
     sources = Sources(paths, settings)
-    report = sources.report()
+    report, scene = sources.state()
     findings = [f for f in select(report.findings, settings).shown if f.fixes]
     result = Result(report=report, unsafe=list(_unsafe(findings, kinds)))
-    result.plan = make_plan(sources, findings, kinds, ())
+    result.plan = make_plan(sources, findings, kinds, (), scene)
     result.refused = list(result.plan.refused)
     if verify and result.plan.units:
-        _prove(result, sources, findings, kinds)
+        before = State(report, tables_of(scene))
+        _prove(result, sources, findings, kinds, before)
     return result
 
 
@@ -53,17 +54,21 @@ def _unsafe(findings: Sequence[Finding], kinds: Sequence[Kind]) -> list[tuple[Ki
 
 
 def _prove(
-    result: Result, sources: Sources, findings: Sequence[Finding], kinds: Sequence[Kind]
+    result: Result,
+    sources: Sources,
+    findings: Sequence[Finding],
+    kinds: Sequence[Kind],
+    before: State,
 ) -> None:
     """Keep what is proven of the plan, and say why the rest is not made."""
-    before = State(result.report, tables_of(sources.scene()))
     whole = result.plan
     verdict = _judged(whole, sources, before)
     if verdict.accepted:
         result.verdict = verdict
         return
     skip: set[UnitId] = {unit.id for unit in whole.units}
-    accepted, result.plan = [], Plan()
+    accepted: list[UnitId] = []
+    result.plan = Plan()
     for unit in whole.units:
         plan = make_plan(sources, findings, kinds, skip - {unit.id, *accepted})
         part = _judged(plan, sources, before) if len(whole.units) > 1 else verdict
@@ -77,6 +82,5 @@ def _prove(
 
 
 def _judged(plan: Plan, sources: Sources, before: State) -> Verdict:
-    changed = replace(sources, changed=plan.contents)
-    after = State(changed.report(), tables_of(changed.scene()))
-    return compare(before, after, plan.units)
+    report, scene = replace(sources, changed=plan.contents).state()
+    return compare(before, State(report, tables_of(scene)), plan.units)

@@ -18,9 +18,13 @@ from kvlint.tables import Transitions, state_name, transitions_of
 
 @dataclass(frozen=True)
 class Cells:
-    """A transition table by names: each analysis has members of its own."""
+    """A transition table by names: each analysis has members of its own.
+
+    `in_rows` says that the status is a part of a row, whose other parts the table leaves out.
+    """
 
     terminal: frozenset[str]
+    in_rows: bool
     results: dict[tuple[str, str], frozenset[str]]
 
 
@@ -38,16 +42,20 @@ class Sources:
     def scene(self) -> Scene:
         """The project and its protocols, for the codemods."""
         with source.instead(self.changed):
-            project = self._load()
-            scene = Scene(project, find_protocols(project, self.settings.protocol))
-            for module in list(project.modules.values()):
-                scene.file(module.display)  # reads it while the contents are replaced
-            return scene
+            return self._scene(self._load())
 
-    def report(self) -> Report:
-        """The whole analysis."""
+    def state(self) -> tuple[Report, Scene]:
+        """The whole analysis, and the scene that it saw."""
         with source.instead(self.changed):
-            return analyse(self._load(), self.settings)
+            project = self._load()
+            report = analyse(project, self.settings)
+            return report, self._scene(project)
+
+    def _scene(self, project: Project) -> Scene:
+        scene = Scene(project, find_protocols(project, self.settings.protocol))
+        for module in list(project.modules.values()):
+            scene.file(module.display)  # read while the contents are replaced
+        return scene
 
     def _load(self) -> Project:
         # With names of its own a backend cannot be told from its bytes.
@@ -74,6 +82,7 @@ def _named(protocol: Protocol, transitions: Transitions) -> Cells:
     domain = protocol.domain
     return Cells(
         frozenset(m.name for m in domain.members if domain.is_terminal(m)),
+        protocol.row_index is not None,
         {
             (state_name(current), written.name): frozenset(map(state_name, results))
             for (current, written), results in transitions.items()

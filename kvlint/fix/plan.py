@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kvlint.findings import Finding, Related, Span
 from kvlint.fix import lock, pop, skip, sticky
 from kvlint.fix.kinds import Kind
 from kvlint.fix.overlay import Sources
-from kvlint.fix.text import FileText, Patch, Shift, check_apart
+from kvlint.fix.text import FileText, Patch, Shift, Unfixable, check_apart
 from kvlint.fix.unit import Refused, Scene, Unit, UnitId
 
 Codemod = Callable[[Scene, Sequence[Finding]], Iterator[Unit | Refused]]
-CODEMODS: dict[str, Codemod] = {"A": sticky.propose, "B": skip.propose, "C": pop.propose, "D": lock.propose}
+CODEMODS: dict[str, Codemod] = {
+    "A": sticky.propose,
+    "B": skip.propose,
+    "C": pop.propose,
+    "D": lock.propose,
+}
 OUTSIDE = "{path} is not among the paths to fix"
 
 
@@ -29,66 +34,81 @@ class Plan:
 
 
 def make_plan(
-    sources: Sources, findings: Sequence[Finding], kinds: Iterable[Kind], skip: Collection[UnitId]
+    sources: Sources,
+    findings: Sequence[Finding],
+    kinds: Sequence[Kind],
+    skip: Collection[UnitId],
+    scene: Scene | None = None,
 ) -> Plan:
-    """Apply each kind of fix to its findings, without the units named in `skip`."""
+    """Apply each kind of fix to its findings, without the units named in `skip`.
+
+    `scene` may be the one of the sources as they are.
+    """
     plan = Plan()
+    inner = 4 if any(kind.letter == "D" for kind in kinds) else 0
     moved = {f: f for f in findings}
     back: dict[str, list[Shift]] = {}
     for kind in kinds:
         wanted = [f for f in findings if kind.letter in f.fixes]
         if kind.letter not in CODEMODS or not wanted:
             continue
-        scene = replace(sources, changed=dict(plan.contents)).scene()
+        if scene is None or plan.contents:
+            scene = replace(sources, changed=dict(plan.contents)).scene()
+        scene.reserve = inner
         original = {moved[f].fingerprint: f for f in wanted}
         made = CODEMODS[kind.letter](scene, [moved[f] for f in wanted])
-        units = [u for u in _checked(made, scene, plan, original) if u.id not in skip]
-        shifts = _apply(plan, scene, units)
+        units, refused, shifts = _applied(plan, scene, made, skip)
         plan.units += [_restored(unit, original, back) for unit in units]
+        plan.refused += [replace(r, findings=_originals(r.findings, original)) for r in refused]
         for path, shift in shifts.items():
             back.setdefault(path, []).append(shift)
         moved = {f: _shifted(now, shifts) for f, now in moved.items()}
     return plan
 
 
-def _checked(
-    made: Iterable[Unit | Refused], scene: Scene, plan: Plan, original: dict[str, Finding]
-) -> Iterator[Unit]:
-    """The units that may be applied; what may not is noted."""
-    for one in made:
-        reason = one.reason if isinstance(one, Refused) else _outside(scene, one)
-        if reason or isinstance(one, Refused):
-            findings = tuple(original[f.fingerprint] for f in one.findings)
-            plan.refused.append(Refused(one.letter, findings, reason))
-        else:
-            yield one
-
-
-def _outside(scene: Scene, unit: Unit) -> str:
-    """Why a unit may not be applied: it changes a file that the user did not name."""
-    for path in sorted(unit.patches):
-        file = scene.file(path)
-        if file is None or not file.module.linted:
-            return OUTSIDE.format(path=path)
-    return ""
-
-
-def _apply(plan: Plan, scene: Scene, units: Sequence[Unit]) -> dict[str, Shift]:
+def _applied(
+    plan: Plan, scene: Scene, made: Iterable[Unit | Refused], skip: Collection[UnitId]
+) -> tuple[list[Unit], list[Refused], dict[str, Shift]]:
+    """Apply what may be applied of one kind of fix; where the lines went, by displayed path."""
+    units: list[Unit] = []
+    refused: list[Refused] = []
     patches: dict[str, list[Patch]] = {}
-    for unit in units:
-        for path, some in unit.patches.items():
-            patches.setdefault(path, []).extend(some)
+    for one in made:
+        if isinstance(one, Refused):
+            refused.append(one)
+        elif one.id not in skip:
+            try:
+                patches.update(_with(one, scene, patches))
+                units.append(one)
+            except Unfixable as reason:
+                refused.append(Refused(one.letter, one.findings, str(reason)))
     shifts: dict[str, Shift] = {}
     for path, every in patches.items():
         file = scene.file(path)
         assert file is not None
-        check_apart(every)
         full = file.text.path
         plan.before.setdefault(full, file.text)
         plan.contents[full] = file.text.patched(every)
         plan.shown[path] = full
         shifts[path] = Shift(file.text, every)
-    return shifts
+    return units, refused, shifts
+
+
+def _with(unit: Unit, scene: Scene, patches: Mapping[str, list[Patch]]) -> dict[str, list[Patch]]:
+    """The patches of each file that a unit changes, with those that are there already.
+
+    Raises `Unfixable` for a file that the user did not name, for two changes of one place and for
+    an encoding that cannot be written back.
+    """
+    result: dict[str, list[Patch]] = {}
+    for path, some in unit.patches.items():
+        file = scene.file(path)
+        if file is None or not file.module.linted:
+            raise Unfixable(OUTSIDE.format(path=path))
+        result[path] = [*patches.get(path, []), *some]
+        check_apart(result[path])
+        file.text.patched(result[path])
+    return result
 
 
 def _restored(unit: Unit, original: dict[str, Finding], back: dict[str, list[Shift]]) -> Unit:
@@ -96,9 +116,11 @@ def _restored(unit: Unit, original: dict[str, Finding], back: dict[str, list[Shi
     line = unit.line
     for shift in reversed(back.get(unit.path, [])):
         line = shift.before(line)
-    return replace(
-        unit, line=line, findings=tuple(original[f.fingerprint] for f in unit.findings)
-    )
+    return replace(unit, line=line, findings=_originals(unit.findings, original))
+
+
+def _originals(findings: Sequence[Finding], original: Mapping[str, Finding]) -> tuple[Finding, ...]:
+    return tuple(original[f.fingerprint] for f in findings)
 
 
 def _shifted(finding: Finding, shifts: dict[str, Shift]) -> Finding:

@@ -45,10 +45,11 @@ def _made(scene: Scene, finding: Finding) -> Unit:
             LETTER,
             finding.span.path,
             statement.lineno,
-            f"{place.name}:{table}",
+            place.name,
             f"`{table}` keeps the entry until the room is over or cleared",
             {finding.span.path: [_patch(place, statement)]},
             (finding,),
+            table,
         )
     raise Unfixable("the entry is removed by no statement of its own")
 

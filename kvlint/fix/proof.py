@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kvlint.findings import Finding, Report, Searched
-from kvlint.fix.overlay import Tables
+from kvlint.fix.overlay import Cells, Tables
 from kvlint.fix.unit import Unit
 
 Site = tuple[str, str, str, str]
@@ -114,12 +114,21 @@ def _tables(before: Tables, after: Tables, units: Sequence[Unit]) -> Iterator[st
             continue
         for (current, written), results in before[key].results.items():
             now = after[key].results.get((current, written), frozenset())
-            stays = sticky and current in before[key].terminal and now == {current}
-            if now != results and not stays:
+            if now != results and not (sticky and _stays(before[key], current, results, now)):
                 yield (
                     f"{cls}.{method} would turn {current} into {' or '.join(sorted(now))} "
                     f"when {written} is written"
                 )
+
+
+def _stays(table: Cells, current: str, results: frozenset[str], now: frozenset[str]) -> bool:
+    """Whether a cell has become what fix A is for: a terminal status that stays.
+
+    In a row it stays as long as the row is about the same request, which the table cannot tell.
+    """
+    if current not in table.terminal or current not in now:
+        return False
+    return now == {current} or (table.in_rows and now <= results | {current})
 
 
 def _depth(before: Sequence[Searched], after: Sequence[Searched]) -> Iterator[str]:

@@ -39,9 +39,11 @@ def propose(scene: Scene, findings: Sequence[Finding]) -> Iterator[Unit | Refuse
 
 def _made(scene: Scene, finding: Finding) -> Unit:
     file = scene.file(finding.span.path)
-    statement = next(
-        (n for n in file.nodes(finding.span) if isinstance(n, (*JUMPS, ast.Assert))), None
-    ) if file is not None else None
+    statement = (
+        next((n for n in file.nodes(finding.span) if isinstance(n, (*JUMPS, ast.Assert))), None)
+        if file is not None
+        else None
+    )
     if file is None or statement is None:
         raise Unfixable("the chunk is dropped by no statement of its own")
     place = scene.place(file, statement)
@@ -51,18 +53,18 @@ def _made(scene: Scene, finding: Finding) -> Unit:
         LETTER,
         finding.span.path,
         statement.lineno,
-        f"{place.name}:{_ordinal(place, statement)}",
+        place.name,
         "a dropped chunk ends its room",
         {finding.span.path: [_patch(place, statement)]},
         (finding,),
+        _ordinal(place, statement),
     )
 
 
-def _ordinal(place: Place, statement: ast.stmt) -> int:
+def _ordinal(place: Place, statement: ast.stmt) -> str:
     """Which jump of its function a statement is: tells two skips of one worker apart."""
     same = [n for n in in_body(place.function) if type(n) is type(statement)]
-    same.sort(key=lambda n: n.lineno)  # type: ignore[attr-defined]
-    return same.index(statement) + 1
+    return str(same.index(statement))
 
 
 def _patch(place: Place, statement: ast.stmt) -> Patch:

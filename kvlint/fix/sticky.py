@@ -27,7 +27,6 @@ from kvlint.fix.text import Patch, Unfixable
 from kvlint.fix.unit import File, Place, Refused, Scene, Unit
 
 LETTER = "A"
-FRESH = ("current", "current_status", "status_now")
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def propose(scene: Scene, findings: Sequence[Finding]) -> Iterator[Unit | Refuse
         yield Refused(LETTER, tuple(lost), "the store was not found")
     for place, flagged, resolved in wanted.values():
         if flagged:
-            yield _made(place, flagged, tuple(resolved))
+            yield _made(place, flagged, tuple(resolved), scene.reserve)
 
 
 def _sites(scene: Scene, finding: Finding) -> Iterator[tuple[Place, ast.stmt | None]]:
@@ -88,7 +87,9 @@ def _at(scene: Scene, file: File, span: Span) -> Iterator[tuple[Place, ast.stmt 
             yield place, None
 
 
-def _made(place: Place, flagged: list[ast.stmt], findings: tuple[Finding, ...]) -> Unit | Refused:
+def _made(
+    place: Place, flagged: list[ast.stmt], findings: tuple[Finding, ...], reserve: int
+) -> Unit | Refused:
     table = place.protocol.status_table
     stores = [
         Store(node, target)
@@ -97,7 +98,7 @@ def _made(place: Place, flagged: list[ast.stmt], findings: tuple[Finding, ...]) 
         for target in store_targets(node, table)[:1]
     ]
     try:
-        guard = _Guard(place, stores)
+        guard = _Guard(place, stores, reserve)
         patches = guard.for_method() if _may_return(place) and guard.one_key() else None
         if patches is None:
             patches = guard.for_stores([s for s in stores if s.statement in flagged])
@@ -130,8 +131,9 @@ def _is_nothing(value: ast.expr | None) -> bool:
 class _Guard:
     """The check, as the stores of one function need it."""
 
-    def __init__(self, place: Place, stores: list[Store]) -> None:
+    def __init__(self, place: Place, stores: list[Store], reserve: int) -> None:
         self.place = place
+        self.reserve = " " * reserve
         self.stores = stores
         self.row = place.protocol.row_index
         parents = place.file.parents
@@ -156,15 +158,12 @@ class _Guard:
         anchor, before = self._anchor()
         slot = self.place.file.layout.slot(anchor)
         indent = slot.indent
-        local = self._local(before)
-        lines: list[str] = []
         table, key = self.stores[0].access
-        if local is None and self.row is not None:
-            local = self._fresh()
-            lines.append(f"{local} = {table}.get({key})")
-        current = local or f"{table}.get({key})"
-        lines += condition(self._state(current), "in", self.words, indent)
-        lines += deeper(["return"], self.unit)
+        local = self._local(before)
+        if self.row is not None:
+            lines = self._row_check(local, f"{table}.get({key})", self.row, indent)
+        else:
+            lines = self._check(local or f"{table}.get({key})", indent)
         return [self.place.file.layout.before(anchor, lines)]
 
     def for_stores(self, flagged: list[Store]) -> list[Patch]:
@@ -177,14 +176,40 @@ class _Guard:
                 raise Unfixable("the key is computed at the store")
             table, key = store.access
             indent = self.place.file.layout.slot(store.statement).indent
-            head = condition(f"{table}.get({key})", "not in", self.words, indent)
+            head = condition(f"{table}.get({key})", "not in", self.words, indent + self.reserve)
             patches += self.place.file.layout.wrapped([store.statement], head)
         return patches
 
-    def _state(self, current: str) -> str:
-        if self.row is None:
-            return current
-        return f"{current} is not None and {current}[{self.row}]"
+    def _check(self, current: str, indent: str) -> list[str]:
+        head = condition(current, "in", self.words, indent + self.reserve)
+        return [*head, *deeper(["return"], self.unit)]
+
+    def _row_check(self, local: str | None, read: str, row: int, indent: str) -> list[str]:
+        """The status is a part of a row: it stays while the other parts are the same."""
+        lines = [] if local else [f"{self._fresh()} = {read}"]
+        name = local or self._fresh()
+        same = [f"{name}[{i}] == {part}" for i, part in self._other_parts(row)]
+        lines.append(f"if {' and '.join([f'{name} is not None', *same])}:")
+        return [*lines, *deeper(self._check(f"{name}[{row}]", indent + self.unit), self.unit)]
+
+    def _other_parts(self, row: int) -> list[tuple[int, str]]:
+        """The parts of the stored row beside the status, which tell one request from the next."""
+        found = {ast.dump(v): v for s in self.stores if (v := getattr(s.statement, "value", None))}
+        stored = next(iter(found.values()), None)
+        if len(found) != 1 or not isinstance(stored, ast.Tuple) or self._is_bound_late(stored):
+            raise Unfixable("the status is one part of a row that is not stored in one way")
+        return [(i, ast.unparse(part)) for i, part in enumerate(stored.elts) if i != row]
+
+    def _fresh(self) -> str:
+        """A name for a local that the function does not have."""
+        taken = {n.id for n in ast.walk(self.place.function) if isinstance(n, ast.Name)}
+        taken |= {a.arg for a in ast.walk(self.place.function) if isinstance(a, ast.arg)}
+        return next(name for name in ("current", "before", "current_") if name not in taken)
+
+    def _is_bound_late(self, row: ast.Tuple) -> bool:
+        others = [part for i, part in enumerate(row.elts) if i != self.row]
+        bound = bound_names(self.place.function)
+        return not all(is_simple(part) and not names_in(part) & bound for part in others)
 
     def _anchor(self) -> tuple[ast.stmt, list[ast.stmt]]:
         """The last statement that stands before every store, and what surely ran before it.
@@ -240,11 +265,6 @@ class _Guard:
                 ):
                     return target.id
         return None
-
-    def _fresh(self) -> str:
-        taken = {n.id for n in ast.walk(self.place.function) if isinstance(n, ast.Name)}
-        taken |= {a.arg for a in ast.walk(self.place.function) if isinstance(a, ast.arg)}
-        return next((name for name in FRESH if name not in taken), "status_before")
 
 
 def _holds(statement: ast.stmt, store: Store) -> bool:

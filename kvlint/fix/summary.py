@@ -11,6 +11,7 @@ from kvlint.fix.proof import Verdict
 from kvlint.fix.unit import Refused, Unit
 from kvlint.hints import one_line
 from kvlint.report.style import Style, plural
+from kvlint.selection import position
 
 WIDTH = 72  # of a commit message
 
@@ -34,16 +35,18 @@ def _subject(units: Sequence[Unit]) -> str:
 
 
 def _unit(unit: Unit) -> Iterator[str]:
-    kind = BY_LETTER[unit.letter]
-    label = "safe" if kind.safe else "unsafe"
-    yield from _item(f"fix {unit.letter} ({label}) in {unit.path}:{unit.line} {unit.place}: ", "- ")
-    yield from _item(unit.title, "  ")
-    yield from _item("resolves " + ", ".join(map(_named, unit.findings)), "  ")
+    label = "safe" if BY_LETTER[unit.letter].safe else "unsafe"
+    yield from _item(f"{unit.letter} ({label}): {unit.title}", "- ")
+    yield f"  in {unit.path}:{unit.line} {unit.place}"
+    places: dict[tuple[str, str, str], list[int]] = {}
+    for f in sorted(unit.findings, key=position):
+        places.setdefault((f.rule, _verdict(f), f.span.path), []).append(f.span.line)
+    for (rule, verdict, path), lines in places.items():
+        yield f"  resolves {rule} ({verdict}) {path}:{', '.join(map(str, lines))}"
 
 
-def _named(finding: Finding) -> str:
-    verdict = f"{finding.verdict} {finding.bad_end}" if finding.bad_end else finding.verdict
-    return f"{finding.rule} at {finding.span.path}:{finding.span.line} ({verdict})"
+def _verdict(finding: Finding) -> str:
+    return f"{finding.verdict}, {finding.bad_end}" if finding.bad_end else finding.verdict
 
 
 def _proof(result: Result) -> Iterator[str]:
@@ -52,14 +55,20 @@ def _proof(result: Result) -> Iterator[str]:
         yield from _item("Not verified: the rewritten sources were not analysed again.", "")
         return
     yield from _item(
-        "Proof: the rewritten sources were analysed again; these findings are gone, no new one "
-        "came, and no other cell of a transition table changed.",
+        "Proof: the rewritten sources were analysed again. These findings are gone, no new one "
+        "came, and no update method does anything else than before"
+        + (", except that a terminal status stays." if _is_sticky(result) else "."),
         "",
     )
     for one in _searches(result, verdict):
         yield from _item(depth(one), "- ")
     for finding in verdict.left_open:
-        yield from _item(f"left open: {_named(finding)}: {finding.message}", "- ")
+        place = f"{finding.rule} ({_verdict(finding)}) {finding.span.path}:{finding.span.line}"
+        yield from _item(f"left open: {place}: {finding.message}", "- ")
+
+
+def _is_sticky(result: Result) -> bool:
+    return any(unit.letter == "A" for unit in result.plan.units)
 
 
 def _searches(result: Result, verdict: Verdict) -> list[Searched]:
@@ -102,9 +111,11 @@ def _offered(unsafe: Sequence[tuple[Kind, Finding]]) -> Iterator[str]:
     letters = sorted({kind.letter for kind, _ in unsafe})
     count = len({finding.fingerprint for _, finding in unsafe})
     if letters:
-        words = " and ".join(letters)
-        yield f"{plural(count, 'finding')} left to the unsafe {plural(len(letters), 'fix')[2:]} "\
-            f"{words} (--unsafe-fixes)"
+        word = "fix" if len(letters) == 1 else "fixes"
+        yield (
+            f"{plural(count, 'finding')} left to the unsafe {word} {' and '.join(letters)} "
+            "(--unsafe-fixes)"
+        )
 
 
 def counts(result: Result, written: bool) -> str:

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from kvlint.discover.source import decode
 
@@ -95,7 +96,7 @@ class FileText:
 def check_apart(patches: Sequence[Patch]) -> None:
     """Raise `Unfixable` if two patches touch the same characters."""
     ordered = sorted(patches)
-    for first, second in zip(ordered, ordered[1:], strict=False):
+    for first, second in pairwise(ordered):
         if second.start < first.end or first.start == second.start:
             raise Unfixable("two fixes change the same place")
 

@@ -15,7 +15,7 @@ from kvlint.fix.places import Parents
 from kvlint.fix.text import FileText, Patch
 from kvlint.protocol.model import Protocol
 
-UnitId = tuple[str, str, str]
+UnitId = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Unit:
     """One change that is made or left as a whole.
 
     `title` says what it does, `place` names the method and `line` where it begins, in the text
-    that the user has. `findings` are those that it must resolve.
+    that the user has; `key` tells units of one method apart. `findings` are those that it must
+    resolve.
     """
 
     letter: str
@@ -33,11 +34,12 @@ class Unit:
     title: str
     patches: Mapping[str, Sequence[Patch]]
     findings: tuple[Finding, ...]
+    key: str = ""
 
     @property
     def id(self) -> UnitId:
         """What stays the same when the change is made again on another text."""
-        return self.letter, self.path, self.place
+        return self.letter, self.path, self.place, self.key
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,14 @@ class Place:
 
 @dataclass
 class Scene:
-    """One state of the sources: the project, its protocols, and files by displayed path."""
+    """One state of the sources: the project, its protocols, and files by displayed path.
+
+    `reserve` is the room to leave in each line for a block that a later fix may put around it.
+    """
 
     project: Project
     protocols: Sequence[Protocol]
+    reserve: int = 0
     _files: dict[str, File] = field(default_factory=dict)
 
     def file(self, shown: str) -> File | None:
