@@ -101,7 +101,8 @@ def _made(
         guard = _Guard(place, stores, reserve)
         patches = guard.for_method() if _may_return(place) and guard.one_key() else None
         if patches is None:
-            patches = guard.for_stores([s for s in stores if s.statement in flagged])
+            every = place.function.name in place.protocol.updaters
+            patches = guard.for_stores([s for s in stores if every or s.statement in flagged])
     except Unfixable as reason:
         return Refused(LETTER, findings, str(reason))
     return Unit(
