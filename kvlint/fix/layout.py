@@ -58,9 +58,16 @@ class Layout:
             raise Unfixable(f"line {statement.lineno} is laid out in a way that no patch fits")
         return slot
 
-    def before(self, statement: ast.stmt, lines: Sequence[str]) -> Patch:
-        """Put lines above a statement and its comments; a suite on the colon's line is opened."""
+    def before(
+        self, statement: ast.stmt, lines: Sequence[str], *, whole_line: bool = False
+    ) -> Patch:
+        """Put lines above a statement and its comments; a suite on the colon's line is opened.
+
+        `whole_line`: above the statements on its line, if it is not the first one there.
+        """
         slot = self.slot(statement)
+        if whole_line:
+            slot = min((s for s in self._slots.values() if s.line == slot.line), key=_column)
         if slot.suite is not None:
             return self._opened(slot, lines)
         if not self._starts_line(slot):
@@ -149,6 +156,10 @@ class Layout:
 
     def _starts_line(self, slot: Slot) -> bool:
         return self.file.line(slot.line)[: slot.column] == slot.indent
+
+
+def _column(slot: Slot) -> int:
+    return slot.column
 
 
 class _Statements(cst.CSTVisitor):

@@ -78,7 +78,7 @@ def _patch(place: Place, statement: ast.stmt) -> Patch:
         inner = [COMMENT, *ending.lines(indent + layout.unit)]
         head = f"if {_negated(statement.test)}:"
         return layout.before(statement, [head, *deeper(inner, layout.unit)])
-    return layout.before(statement, [COMMENT, *ending.lines(indent)])
+    return layout.before(statement, [COMMENT, *ending.lines(indent)], whole_line=True)
 
 
 def _requeues(place: Place, statement: ast.stmt) -> bool:
