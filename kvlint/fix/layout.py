@@ -21,14 +21,16 @@ class Slot:
     """Where one statement stands.
 
     `comments` counts the lines of comment right above it, `alone` says that no other statement
-    shares its line, `suite` is the column after the colon if it stands behind one, as in
-    `if x: continue`. `indent` is what its block's lines begin with.
+    shares its line, `first` is the place of the first one there; `suite` is the place after the
+    colon if it stands behind one, as in `if x: continue`. `indent` is what its block's lines begin
+    with.
     """
 
     line: int
     column: int
     end_line: int
     indent: str
+    first: tuple[int, int]
     comments: int = 0
     alone: bool = True
     suite: CodePosition | None = None
@@ -67,7 +69,7 @@ class Layout:
         """
         slot = self.slot(statement)
         if whole_line:
-            slot = min((s for s in self._slots.values() if s.line == slot.line), key=_column)
+            slot = self._slots[slot.first]
         if slot.suite is not None:
             return self._opened(slot, lines)
         if not self._starts_line(slot):
@@ -158,10 +160,6 @@ class Layout:
         return self.file.line(slot.line)[: slot.column] == slot.indent
 
 
-def _column(slot: Slot) -> int:
-    return slot.column
-
-
 class _Statements(cst.CSTVisitor):
     """Collects the slot of every statement that stands in a block."""
 
@@ -184,23 +182,30 @@ class _Statements(cst.CSTVisitor):
         span = self.get_metadata(PositionProvider, node)
         self.in_strings |= set(range(span.start.line + 1, span.end.line + 1))
 
+    def visit_Module(self, node: cst.Module) -> None:
+        for statement in node.body:
+            self._statement(statement)
+
     def visit_IndentedBlock(self, node: cst.IndentedBlock) -> None:
         for statement in node.body:
             self._statement(statement)
 
     def visit_SimpleStatementSuite(self, node: cst.SimpleStatementSuite) -> None:
         whole = self.get_metadata(PositionProvider, node)
+        first = (0, 0)
         for index, small in enumerate(node.body):
             span = self.get_metadata(PositionProvider, small)
             start = span.start
             column = start.column - len(node.leading_whitespace.value) if index == 0 else 0
             suite = CodePosition(start.line, column) if index == 0 else None
+            first = (start.line, start.column) if index == 0 else first
             self.slots.append(
                 Slot(
                     start.line,
                     start.column,
                     whole.end.line,
                     "",
+                    first,
                     alone=len(node.body) == 1,
                     suite=suite,
                 )
@@ -212,6 +217,7 @@ class _Statements(cst.CSTVisitor):
         else:
             parts = (node,)
         comments = _comments_above(getattr(node, "leading_lines", ()))
+        begin = self.get_metadata(PositionProvider, parts[0]).start
         for index, part in enumerate(parts):
             span = self.get_metadata(PositionProvider, part)
             line = self.file.line(span.start.line)
@@ -223,6 +229,7 @@ class _Statements(cst.CSTVisitor):
                     span.start.column,
                     last,
                     indent,
+                    (begin.line, begin.column),
                     comments if index == 0 else 0,
                     alone=len(parts) == 1,
                 )

@@ -176,7 +176,8 @@ class _Locking:
     def _held(self, statement: ast.stmt) -> list[str]:
         if not isinstance(statement, (ast.With, ast.AsyncWith)):
             return []
-        return [terminal_name(item.context_expr) or "" for item in statement.items]
+        names = (terminal_name(item.context_expr) for item in statement.items)
+        return [name for name in names if name is not None]
 
     def _touches(self, node: ast.AST, place: Place) -> bool:
         return mentions(node, self.table) or any(

@@ -59,24 +59,36 @@ def _findings(
 ) -> Iterator[str]:
     targeted = {f.fingerprint: f for unit in units for f in unit.findings}
     gone = Counter(map(_site, targeted.values()))
+    yield from _still_there(before, after, gone)
     had, has = _serious(before), _serious(after)
     sure_before = Counter(_site(f) for f in had if f.verdict == "confirmed")
     sure_after = Counter(_site(f) for f in has if f.verdict == "confirmed")
     allowed = Counter(map(_site, had))
-    allowed.subtract(gone)
     seen: Counter[Site] = Counter()
     for finding in has:
         site = _site(finding)
         seen[site] += 1
-        if seen[site] > max(allowed[site], 0):
-            if site in gone:
-                yield f"{_told(finding)} would still be there"
-            elif _is_left_open(finding, units):
+        if site in gone:
+            continue
+        if seen[site] > allowed[site]:
+            if _is_left_open(finding, units):
                 left_open.append(finding)
             else:
                 yield f"it would bring {_told(finding)}"
         elif sure_after[site] > sure_before[site]:
             yield f"{_told(finding)} would become {finding.verdict}"
+
+
+def _still_there(before: Report, after: Report, gone: Counter[Site]) -> Iterator[str]:
+    """Targeted findings that stay; one that is only latent now is not resolved either."""
+    allowed = Counter(map(_site, before.findings))
+    allowed.subtract(gone)
+    seen: Counter[Site] = Counter()
+    for finding in after.findings:
+        site = _site(finding)
+        seen[site] += 1
+        if site in gone and seen[site] > allowed[site]:
+            yield f"{_told(finding)} would still be there"
 
 
 def _serious(report: Report) -> list[Finding]:

@@ -48,9 +48,7 @@ class Manager:
             message = self.socket.recv_multipart()
             if message[0] == b"ABORT":
                 room = int(message[1].decode())
-                if room in self.request_status:
-                    self.update_status(room, KVPoll.Failed)
-                self.transfer_infos.pop(room, None)
+{abort}
                 continue
             room = int(message[0].decode())
             self.transfer_infos[room] = {{message[1]: message[2]}}
@@ -121,19 +119,28 @@ def update_status(self, room, status):
         return
     self.request_status[room] = status
 """
+ABORT = """\
+if room in self.request_status:
+    self.update_status(room, KVPoll.Failed)
+self.transfer_infos.pop(room, None)
+"""
+FORGET = "self.transfer_infos.pop(room, None)\n"  # an abort that writes no status
 SKIP = """\
 if room not in self.transfer_infos:
     continue
 """
 
 
-def backend(update: str = UNSAFE, skip: str = SKIP, rest: str = "", enum: str = ENUM) -> str:
+def backend(
+    update: str = UNSAFE, skip: str = SKIP, rest: str = "", enum: str = ENUM, abort: str = ABORT
+) -> str:
     """A backend with these parts."""
     return TEMPLATE.format(
         enum=enum,
         update=indent(dedent(update), " " * 4),
         skip=indent(dedent(skip), " " * 12),
         rest=indent(dedent(rest), " " * 4),
+        abort=indent(dedent(abort), " " * 16),
     )
 
 

@@ -204,9 +204,8 @@ def _rest(case: Case, after: bytes) -> list[bytes]:
     at = 0
     lines = after.splitlines(keepends=True)
     for number, line in enumerate(lines):
-        if at < len(old) and line == old[at]:
-            at += 1
-        elif at < len(old) and _opened(old[at], line, lines[number:]):
+        known = at < len(old)
+        if known and (line == old[at] or _opened(old[at], line, lines[number:])):
             at += 1
         else:
             added.append(line)

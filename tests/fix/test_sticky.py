@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from .backends import ENUM, STICKY, UNSAFE, backend, changes, fix, fixed
+from .backends import ENUM, SKIP, STICKY, UNSAFE, backend, changes, fix, fixed
 
 GUARD = [
     "+        if self.request_status.get(room) in (KVPoll.Failed, KVPoll.Success):",
@@ -34,7 +34,7 @@ FORMS = {
                     )
         """,
         [
-            "+        if self.request_status.get(bootstrap_room) in (KVPoll.Failed, KVPoll.Success):",
+            GUARD[0].replace("room", "bootstrap_room"),
             "+            return",
         ],
     ),
@@ -242,7 +242,7 @@ def test_a_long_condition_is_broken_as_black_breaks_it(tmp_path: Path) -> None:
 
 
 def test_sticky_code_is_left_alone(tmp_path: Path) -> None:
-    concluded = "if room not in self.transfer_infos:\n    self.update_status(room, KVPoll.Failed)\n    continue\n"
+    concluded = SKIP.replace("continue", "self.update_status(room, KVPoll.Failed)\n    continue")
     result = fixed(backend(STICKY, concluded), tmp_path)
     assert (result.call.code, result.call.out) == (0, "")
     assert result.after == result.before
