@@ -1,0 +1,81 @@
+"""Every defect with a fix is fixed and left in good shape; the good twins stay as they are."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ..locations import ROOT, missing, shared_folder
+from ..running import report
+from .backends import fix, git, repository
+from .checks import check_comments_kept, check_formatters_agree
+
+CASES = shared_folder() / "cases"
+BAD = re.compile(r"_bad(_|$)")
+FILES = sorted((ROOT / "fixtures").glob("*.py")) + sorted(CASES.glob("[0-9]*.py"))
+DEFECTS = [f for f in FILES if BAD.search(f.stem) and f.stem != "kv901_bad_missing_colon"]
+CLEAN = [f for f in FILES if not BAD.search(f.stem) and not f.stem.endswith("_demo")]
+LETTERS = ("A", "B", "C", "D")
+
+
+@cache
+def letters_of(file: Path) -> frozenset[str]:
+    """The fixes that the findings of a file name."""
+    findings = report("check", str(file))["findings"]
+    return frozenset(letter for f in findings for letter in f["fixes"]) & set(LETTERS)
+
+
+def test_the_cases_are_there() -> None:
+    if not CASES.exists():
+        pytest.skip(missing(CASES) or "")
+    assert {letter for file in DEFECTS for letter in letters_of(file)} == set(LETTERS)
+
+
+@pytest.mark.parametrize("file", DEFECTS, ids=lambda file: file.stem)
+def test_each_fix_alone_and_all_together(file: Path, tmp_path: Path) -> None:
+    letters = letters_of(file)
+    for chosen in {*letters, ",".join(sorted(letters))} - {""}:
+        copy = tmp_path / chosen / file.name
+        copy.parent.mkdir()
+        copy.write_bytes(file.read_bytes())
+        check_fixed(file, copy, chosen)
+    assert fix(str(file), "--check", "--unsafe-fixes").code == bool(letters)
+
+
+def check_fixed(original: Path, copy: Path, letters: str) -> None:
+    """Fix the copy and look at everything that a fix promises."""
+    before = copy.read_bytes()
+    options = (str(copy), "--select", letters, "--unsafe-fixes")
+    diff = fix(*options, "--diff").out
+    call = fix(*options)
+    assert call.code == 0, call.err
+    after = copy.read_bytes()
+    compile(after, str(copy), "exec")
+    assert {letter for f in report("check", str(copy))["findings"] for letter in f["fixes"]} & set(
+        letters.split(",")
+    ) == set()
+    assert fix(*options).out == ""
+    assert copy.read_bytes() == after
+    check_formatters_agree(original, copy)
+    if "C" not in letters:
+        check_comments_kept(before, after)
+    copy.write_bytes(before)
+    with repository(copy.parent):
+        git(
+            copy.parent,
+            "apply",
+            given=re.sub(r"(?m)^([-+]{3} [ab]/).*$", rf"\g<1>{copy.name}", diff).encode(),
+        )
+    assert copy.read_bytes() == after
+
+
+@pytest.mark.parametrize("file", CLEAN, ids=lambda file: file.stem)
+def test_sound_code_is_not_touched(file: Path, tmp_path: Path) -> None:
+    copy = tmp_path / file.name
+    copy.write_bytes(file.read_bytes())
+    call = fix(str(copy), "--unsafe-fixes")
+    assert (call.code, call.out, call.err) == (0, "", "kvlint: nothing to fix\n")
+    assert copy.read_bytes() == file.read_bytes()

@@ -1,0 +1,206 @@
+"""On real releases: one command, two places, proven, and nothing where the code is sound."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ..releases.conftest import Release, release
+from ..releases.seed import VERSION, Seed, make_seed
+from ..running import report
+from .backends import Call, fix, git, repository
+from .checks import check_comments_kept, check_formatters_agree
+
+__all__ = ["release"]  # a fixture
+
+pytestmark = pytest.mark.releases
+
+INSIDE = Path("sglang") / "srt" / "disaggregation"
+UNSAFE_BASE = (
+    *("0.5.12.post1", "0.5.13.post1", "0.5.14", "0.5.15.post1"),
+    *("0.5.16", "0.5.17", "0.5.18", "0.5.19"),
+)
+SAFE_BASE = ("0.5.20", "0.5.23")
+GUARD = [
+    "        if self.request_status.get(bootstrap_room) in (KVPoll.Failed, KVPoll.Success):",
+    "            return",
+]
+WITNESSED = ("KV101", "KV102", "KV103", "KV104")
+
+
+@pytest.fixture(scope="module")
+def seed(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seed]:
+    """The variant that started the project, in a git repository."""
+    made = make_seed(release(VERSION), tmp_path_factory.mktemp("seed"))
+    with repository(root_of(made.folder)):
+        yield made
+
+
+@pytest.fixture(scope="module")
+def diff(seed: Seed) -> Call:
+    """What `--diff` prints for it, before anything is written."""
+    return fix_in(seed.folder, "--diff")
+
+
+@pytest.fixture(scope="module")
+def fixed(seed: Seed, diff: Call) -> Call:
+    """One command, after which the variant is fixed."""
+    return fix_in(seed.folder)
+
+
+def root_of(folder: Path) -> Path:
+    """The folder that a checkout of `sglang/srt/disaggregation` is in."""
+    return folder.parents[2]
+
+
+def fix_in(folder: Path, *argv: str) -> Call:
+    """Run the command from the root, so that paths are those of the repository."""
+    here = os.getcwd()
+    os.chdir(root_of(folder))
+    try:
+        return fix(str(INSIDE), *argv)
+    finally:
+        os.chdir(here)
+
+
+def added(root: Path) -> dict[str, list[str]]:
+    """The lines that git sees as added, by file; a removed line is a failure."""
+    found: dict[str, list[str]] = {}
+    file = ""
+    for line in git(root, "diff", "--unified=0").decode().splitlines():
+        if line.startswith("+++ b/"):
+            file = line[6:]
+        elif line.startswith("+"):
+            found.setdefault(file, []).append(line[1:])
+        else:
+            assert not line.startswith("-") or line.startswith("--- "), line
+    return found
+
+
+@pytest.mark.parametrize("version", [VERSION])  # lets the release load with the others
+def test_the_seed_gets_both_fixes_in_two_places(version: str, seed: Seed, fixed: Call) -> None:
+    assert fixed.code == 0, fixed.err
+    changed = added(root_of(seed.folder))
+    assert changed == {
+        str(INSIDE / "common" / "conn.py"): GUARD,
+        str(INSIDE / "nixl" / "conn.py"): [
+            "                    # Nothing else ends a live room whose chunk is dropped here.",
+            "                    if self.request_status.get(room, KVPoll.Failed) not in (",
+            "                        KVPoll.Failed,",
+            "                        KVPoll.Success,",
+            "                    ):",
+            '                        self.record_failure(room, "no entry in transfer_infos")',
+            "                        self.update_status(room, KVPoll.Failed)",
+        ],
+    }
+
+
+def test_git_applies_the_diff_and_gets_what_is_written(seed: Seed, diff: Call, fixed: Call) -> None:
+    root = root_of(seed.folder)
+    assert diff.code == 1
+    written = git(root, "diff")
+    git(root, "stash", "--quiet")
+    git(root, "apply", given=diff.out.encode())
+    assert git(root, "diff") == written
+    git(root, "checkout", "--quiet", ".")
+    git(root, "stash", "pop", "--quiet")
+
+
+def test_the_summary_names_the_findings_and_the_search(seed: Seed, fixed: Call) -> None:
+    lines = fixed.out.splitlines()
+    assert lines[0] == "Keep terminal states, conclude the rooms of skipped chunks"
+    nixl = INSIDE / "nixl" / "conn.py"
+    (skip,) = [line for line in lines if "KV102" in line]
+    assert skip in {f"  resolves KV102 (confirmed, pinned) {nixl}:{n}" for n in seed.skip}
+    assert any("KV103" in x and str(nixl) in x and str(seed.late_write) in x for x in lines)
+    text = " ".join(fixed.out.split())
+    searched = {one["class"]: one for one in report("check", str(seed.backend))["searched"]}
+    prefill = searched["NixlKVManager[PREFILL]"]
+    assert prefill["complete"]
+    assert (
+        "- NixlKVManager[PREFILL]: 2 threads (transfer_worker, bootstrap_thread) and the "
+        "scheduler, 1 room, 2 chunks, at most 2 narrow switches (those with 1 chunk): "
+        f"{prefill['states']} states, complete"
+    ) in text
+
+
+def test_no_schedule_pins_or_revives_afterwards(seed: Seed, fixed: Call) -> None:
+    after = report("check", str(seed.folder))
+    bad = [
+        f
+        for f in after["findings"]
+        if f["rule"] in WITNESSED or (f["witness"] and f["bad_end"] in ("pinned", "resurrected"))
+    ]
+    assert [f for f in bad if f["verdict"] == "confirmed"] == []
+    assert all(one["complete"] for one in after["searched"])
+
+
+def test_taking_a_out_again_brings_the_witness_back(seed: Seed, fixed: Call) -> None:
+    base = seed.folder / "common" / "conn.py"
+    text = base.read_text(encoding="utf-8")
+    guard = "".join(f"{line}\n" for line in GUARD)
+    assert text.count(guard) == 1
+    base.write_text(text.replace(guard, ""), encoding="utf-8")
+    try:
+        found = report("check", str(seed.backend))["findings"]
+    finally:
+        base.write_text(text, encoding="utf-8")
+    revived = [f for f in found if f["rule"] == "KV103" and f["verdict"] == "confirmed"]
+    assert any(f["witness"] and f["bad_end"] == "resurrected" for f in revived)
+
+
+def test_the_fixed_seed_is_in_good_shape(
+    seed: Seed, release: Release, fixed: Call, tmp_path: Path
+) -> None:
+    old = make_seed(release(VERSION), tmp_path).folder
+    for name in ("common", "nixl"):
+        check_shape(old / name / "conn.py", seed.folder / name / "conn.py")
+
+
+def check_shape(before: Path, after: Path) -> None:
+    """It compiles, the comments are there, and no formatter has anything to do."""
+    ast.parse(after.read_bytes())
+    check_comments_kept(before.read_bytes(), after.read_bytes())
+    assert check_formatters_agree(before, after) == 3
+
+
+def test_a_second_run_changes_no_byte(seed: Seed, fixed: Call) -> None:
+    before = git(root_of(seed.folder), "diff")
+    again = fix_in(seed.folder)
+    assert (again.code, again.out) == (0, "")
+    assert git(root_of(seed.folder), "diff") == before
+
+
+@pytest.mark.parametrize("version", UNSAFE_BASE)
+def test_a_release_with_the_unsafe_base_gets_the_guard(
+    version: str, release: Release, tmp_path: Path
+) -> None:
+    folder = tmp_path / INSIDE
+    shutil.copytree(release(version) / INSIDE, folder)
+    with repository(tmp_path):
+        diff = fix_in(folder, "--diff", "--no-verify")  # proven by the next call
+        assert diff.code == 1
+        git(tmp_path, "apply", "--check", given=diff.out.encode())
+        assert fix_in(folder).code == 0
+        assert added(tmp_path) == {str(INSIDE / "common" / "conn.py"): GUARD}
+        check_shape(release(version) / INSIDE / "common" / "conn.py", folder / "common" / "conn.py")
+        again = fix_in(folder)
+        assert (again.code, again.out) == (0, "")
+        assert added(tmp_path) == {str(INSIDE / "common" / "conn.py"): GUARD}
+
+
+@pytest.mark.parametrize("version", SAFE_BASE)
+def test_a_release_with_the_safe_base_is_not_touched(
+    version: str, release: Release, tmp_path: Path
+) -> None:
+    folder = tmp_path / INSIDE
+    shutil.copytree(release(version) / INSIDE, folder)
+    call = fix_in(folder)
+    assert (call.code, call.out) == (0, "")
+    for file in folder.rglob("*.py"):
+        assert file.read_bytes() == (release(version) / file.relative_to(tmp_path)).read_bytes()
