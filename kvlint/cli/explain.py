@@ -1,4 +1,4 @@
-"""`kvlint explain`: the page of one rule."""
+"""`kvlint explain`: the page of one rule or fix."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from kvlint.report import page
 
 def add_options(parser: Parser) -> None:
     """The options of `kvlint explain`."""
-    parser.add_argument("rule", metavar="RULE", help="an id such as KV103, or a name")
+    parser.add_argument(
+        "rule", metavar="RULE", help="an id such as KV103, a fix such as A, or a name"
+    )
     add_verbose(parser, "show the traceback of an internal error")
     add_common(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the page."""
-    rule = catalog.find(args.rule)
-    out(page.render(rule.page(), style_for(args.color, ascii_only=args.ascii)))
+    from kvlint.fix import kinds
+
+    found = kinds.find(args.rule) or catalog.find(args.rule)
+    out(page.render(found.page(), style_for(args.color, ascii_only=args.ascii)))
     return 0

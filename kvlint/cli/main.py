@@ -22,7 +22,7 @@ COMMANDS = {
     "check": "find the unsafe status machines of KV-transfer backends",
     "fix": "rewrite what can be fixed, once it is proven",
     "table": "show what each status update does in every state",
-    "explain": "show the page of one rule",
+    "explain": "show the page of one rule or fix",
     "rules": "list the rules",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from kvlint.errors import UsageError
@@ -15,6 +16,12 @@ class Kind(NamedTuple):
     name: str
     safe: bool
     headline: str
+
+    def page(self) -> str:
+        """The Markdown page: what the fix does, whether it is safe, what it costs."""
+        folder = os.path.join(os.path.dirname(__file__), "pages")
+        with open(os.path.join(folder, f"{self.letter.lower()}.md"), encoding="utf-8") as file:
+            return file.read()
 
 
 KINDS = (
@@ -35,10 +42,15 @@ def selected(letters: tuple[str, ...] | None, unsafe: bool) -> tuple[Kind, ...]:
     return tuple(k for k in KINDS if k.letter in wanted and (k.safe or unsafe))
 
 
+def find(word: str) -> Kind | None:
+    """The kind with that letter or name, in any case."""
+    return next((k for k in KINDS if word.upper() in (k.letter, k.name.upper())), None)
+
+
 def _letter(word: str) -> str:
-    for kind in KINDS:
-        if word.upper() == kind.letter or word.lower() == kind.name:
-            return kind.letter
+    found = find(word)
+    if found is not None:
+        return found.letter
     known = ", ".join(BY_LETTER)
     hint = did_you_mean(word, [kind.name for kind in KINDS]) or f" (known: {known})"
     raise UsageError(f"--select: unknown fix '{word}'{hint}")

@@ -1,4 +1,4 @@
-"""Every option that --help names is exercised by a test of this folder."""
+"""Every option that --help names is exercised by a test of this folder, or of the fixes'."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import pytest
 from kvlint.cli.main import COMMANDS
 from kvlint.cli.options import Parser
 
-TESTS = "\n".join(path.read_text() for path in sorted(Path(__file__).parent.glob("test_*.py")))
+HERE = Path(__file__).parent
+TESTS = "\n".join(
+    path.read_text()
+    for folder in (HERE, HERE.parent / "fix")
+    for path in sorted(folder.glob("test_*.py"))
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

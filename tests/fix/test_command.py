@@ -131,6 +131,8 @@ def test_no_verify_says_so(folder: Path) -> None:
     assert text() == proven
     assert "\nNot verified: the rewritten sources were not analysed again.\n" in call.out
     assert "Proof" not in call.out
+    (folder / "conn.py").write_text(backend(rest=RECORDS))
+    assert "Proof" in fix("conn.py", "--no-verify", "--verify").out
 
 
 def test_select(folder: Path) -> None:
