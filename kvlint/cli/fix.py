@@ -52,10 +52,15 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fix the paths; 1 if a fix would be made (--diff, --check) or is refused."""
+    """Fix the paths.
+
+    1 if a fix would be made (--diff, --check) or is refused, or a file cannot be read; 2 if a
+    search gave up and nothing was found.
+    """
     paths = paths_of(args)
     settings = settings_of(args, paths[0])
     from kvlint.fix import kinds, loop, summary
+    from kvlint.report import summary as searches
 
     chosen = kinds.selected(flattened(args.letters), args.unsafe_fixes)
     result = loop.fix(paths, settings, chosen, verify=args.verify)
@@ -67,7 +72,11 @@ def run(args: argparse.Namespace) -> int:
     (warn if args.diff else out)(summary.message(result))
     warn(summary.left(result))
     warn(summary.counts(result, written))
-    return 1 if result.refused or (result.plan.units and not written) else 0
+    if result.refused or result.unreadable or (result.plan.units and not written):
+        return 1
+    gave_up = "" if result.plan.units else searches.gave_up(result.report.searched, settings)
+    warn(gave_up)
+    return 2 if gave_up else 0
 
 
 def _write(result: Result) -> None:

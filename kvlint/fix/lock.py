@@ -72,7 +72,7 @@ def propose(scene: Scene, findings: Sequence[Finding]) -> Iterator[Unit | Refuse
 def _place(scene: Scene, finding: Finding) -> Place:
     file = scene.file(finding.span.path)
     for node in file.nodes(finding.span) if file is not None else ():
-        place = scene.place(file, node) if file is not None else None
+        place = scene.place(file, node, finding.searched) if file is not None else None
         if place is not None:
             return place
     raise Unfixable("no backend's code")

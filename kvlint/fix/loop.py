@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from kvlint.catalog import UNREADABLE_FILE
 from kvlint.config import Settings
 from kvlint.findings import Finding, Report
 from kvlint.fix.kinds import KINDS, Kind
@@ -28,6 +29,11 @@ class Result:
     refused: list[Refused] = field(default_factory=list)
     unsafe: list[tuple[Kind, Finding]] = field(default_factory=list)
     report: Report = field(default_factory=Report)
+
+    @property
+    def unreadable(self) -> list[Finding]:
+        """The files about which nothing is known."""
+        return [f for f in self.report.findings if f.rule == UNREADABLE_FILE]
 
 
 def fix(

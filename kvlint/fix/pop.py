@@ -32,7 +32,7 @@ def propose(scene: Scene, findings: Sequence[Finding]) -> Iterator[Unit | Refuse
 def _made(scene: Scene, finding: Finding) -> Unit:
     file = scene.file(finding.span.path)
     for node in file.nodes(finding.span) if file is not None else ():
-        place = scene.place(file, node) if file is not None else None
+        place = scene.place(file, node, finding.searched) if file is not None else None
         statement = file.parents.statement(node) if file is not None else None
         if place is None or file is None or statement is None:
             continue

@@ -46,7 +46,7 @@ def _made(scene: Scene, finding: Finding) -> Unit:
     )
     if file is None or statement is None:
         raise Unfixable("the chunk is dropped by no statement of its own")
-    place = scene.place(file, statement)
+    place = scene.place(file, statement, finding.searched)
     if place is None:
         raise Unfixable("no backend's code")
     return Unit(

@@ -27,12 +27,11 @@ class Words:
 
     def member(self, member: Member) -> str:
         """The source of one member; raises `Unfixable` where the module cannot name it."""
-        domain = self.protocol.domain
-        if self._is_named_constant(member.name):
-            return member.name
-        prefix = self._prefix(domain)
+        prefix = self._prefix(self.protocol.domain)
         if prefix is not None:
             return f"{prefix}.{member.name}"
+        if self._is_named_constant(member.name):
+            return member.name
         if isinstance(member.value, str) and member.name == member.value:
             return '"' + member.value.replace("\\", "\\\\").replace('"', '\\"') + '"'
         raise Unfixable(f"{self.module.display} has no name for `{member.name}`")

@@ -70,15 +70,17 @@ def _sites(scene: Scene, finding: Finding) -> Iterator[tuple[Place, ast.stmt | N
         file = scene.file(span.path)
         if file is None:
             continue
-        for place, statement in _at(scene, file, span):
+        for place, statement in _at(scene, file, span, finding.searched):
             yield place, statement
             if statement is not None:
                 return
 
 
-def _at(scene: Scene, file: File, span: Span) -> Iterator[tuple[Place, ast.stmt | None]]:
+def _at(
+    scene: Scene, file: File, span: Span, title: str
+) -> Iterator[tuple[Place, ast.stmt | None]]:
     for node in file.nodes(span):
-        place = scene.place(file, node)
+        place = scene.place(file, node, title)
         if place is None:
             continue
         if store_targets(node, place.protocol.status_table) and isinstance(node, ast.stmt):
@@ -173,6 +175,8 @@ class _Guard:
             raise Unfixable("the status is one part of a row that is stored whole")
         patches: list[Patch] = []
         for store in flagged:
+            if len(getattr(store.statement, "targets", ())) > 1:
+                raise Unfixable("the statement stores into something else as well")
             if not (is_simple(store.target.value) and is_simple(store.target.slice)):
                 raise Unfixable("the key is computed at the store")
             table, key = store.access

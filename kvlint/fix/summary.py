@@ -95,8 +95,9 @@ def _item(text: str, marker: str) -> list[str]:
 
 
 def left(result: Result) -> str:
-    """The findings that stay although a fix was asked for, and those only an unsafe one takes."""
-    lines = [line for refused in result.refused for line in _refused(refused)]
+    """What cannot be read, what stays although a fix was asked for, and what is unsafe to fix."""
+    lines = [one_line(f"{f.span.path}:{f.span.line}: {f.message}") for f in result.unreadable]
+    lines += [line for refused in result.refused for line in _refused(refused)]
     lines += _offered(result.unsafe)
     return "".join(f"kvlint: {line}\n" for line in lines)
 

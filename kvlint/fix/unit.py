@@ -125,20 +125,24 @@ class Scene:
             self._files[shown] = File(module, FileText(str(module.path), data))
         return self._files[shown]
 
-    def protocol(self, file: File, cls: ast.ClassDef | None) -> Protocol | None:
-        """The protocol in which a class of a file takes part; a manager's own comes first."""
+    def protocol(self, file: File, cls: ast.ClassDef | None, title: str = "") -> Protocol | None:
+        """The protocol in which a class of a file takes part.
+
+        The one of that title comes first (a manager has one for each of its roles), then the one
+        whose manager the class is.
+        """
         takes_part = [
             p
             for p in self.protocols
             if any(c.node is cls and c.module is file.module for c in p.classes)
         ]
-        own = [p for p in takes_part if p.manager.node is cls]
-        return next(iter(own or takes_part), None)
+        takes_part.sort(key=lambda p: (p.title != title, p.manager.node is not cls))
+        return next(iter(takes_part), None)
 
-    def place(self, file: File, node: ast.AST) -> Place | None:
+    def place(self, file: File, node: ast.AST, title: str = "") -> Place | None:
         """The function around a node, if a protocol covers it."""
         functions = file.parents.functions(node)
         if not functions:
             return None
-        protocol = self.protocol(file, file.parents.class_of(functions[0]))
+        protocol = self.protocol(file, file.parents.class_of(functions[0]), title)
         return Place(file, protocol, functions) if protocol is not None else None

@@ -10,7 +10,7 @@ import pytest
 
 from ..conftest import Snapshot
 from ..running import report, run
-from .backends import Call, backend, changes, fix, git, repository
+from .backends import STICKY, Call, backend, changes, fix, git, repository
 
 RECORDS = """
 def record_failure(self, room, reason):
@@ -177,6 +177,21 @@ def test_the_configuration_selects_what_is_fixed(folder: Path) -> None:
 def test_nothing_to_fix_where_there_is_no_backend(folder: Path) -> None:
     (folder / "other.py").write_text("x = 1\n")
     assert fix("other.py") == Call(0, "", "kvlint: nothing to fix\n")
+
+
+def test_a_file_that_cannot_be_read_is_named(folder: Path) -> None:
+    (folder / "broken.py").write_text("def f(:\n")
+    call = fix("broken.py")
+    assert (call.code, call.out) == (1, "")
+    assert re.fullmatch(r"kvlint: broken.py:1: .*\nkvlint: nothing to fix\n", call.err)
+
+
+def test_a_search_that_gave_up_does_not_look_as_if_there_were_nothing(folder: Path) -> None:
+    (folder / "conn.py").write_text(backend(STICKY, skip="pass\n"))
+    assert fix("conn.py").code == 0
+    call = fix("conn.py", "--max-states", "5")
+    assert (call.code, call.out) == (2, "")
+    assert "kvlint: the search gave up in Manager: raise --max-states (5)\n" in call.err
 
 
 def test_the_code_is_never_run(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,6 +87,8 @@ BODIES = (
     "text = '''\nnot a line\n    of code'''\nself.{table}[{key}] = status",
     '"""Move on."""\nself.last = status; self.seen = True\nself.{table}[{key}] = status',
     "self.{table}[{key}] = status\nself.last = status",
+    "if status:\n    pass\nwith self.guard:\n    if {key} in self.{table}:\n        with self.guard:\n"
+    "            self.{table}[{key}] = status  # again",
 )
 SKIPS = (
     "if {key} not in self.{side}:\n    continue",
@@ -192,6 +195,25 @@ def test_only_the_patch_changes(case: Case) -> None:
     new = _rest(case, after)
     assert all(line.endswith(case.newline.encode()) for line in new)
     assert b"\t" not in b"".join(new) or b"\t" in case.data
+
+
+@settings(FEW, max_examples=12)
+@given(cases())
+def test_the_unsafe_fixes_leave_sound_python(case: Case) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "conn.py")
+        file.write_bytes(case.data)
+        fix(folder, "--unsafe-fixes")
+        after = file.read_bytes()
+        ast.parse(after)
+        again = fix(folder, "--unsafe-fixes")
+        assert (again.out, file.read_bytes()) == ("", after)
+    assert after != case.data
+    old = [line.strip() for line in case.lines if line.strip() and b".pop(" not in line]
+    new = [line.strip() for line in after.splitlines() if line.strip()]
+    assert not Counter(line for line in old if b"#" in line[:1]) - Counter(new)
+    if case.newline == "\r\n":
+        assert after.count(b"\n") == after.count(b"\r\n")
 
 
 def _rest(case: Case, after: bytes) -> list[bytes]:
