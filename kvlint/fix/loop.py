@@ -49,6 +49,7 @@ def fix(
     if verify and result.plan.units:
         before = State(report, tables_of(scene))
         _prove(result, sources, findings, kinds, before)
+        _close(result, sources, findings, kinds, before)
     return result
 
 
@@ -85,6 +86,31 @@ def _prove(
             result.refused.append(
                 Refused(unit.letter, unit.findings, "; ".join(part.objections[:3]))
             )
+
+
+def _close(
+    result: Result,
+    sources: Sources,
+    findings: Sequence[Finding],
+    kinds: Sequence[Kind],
+    before: State,
+) -> None:
+    """Fix what the accepted changes leave open as well, if that was asked for."""
+    late = [
+        f
+        for f in (result.verdict.left_open if result.verdict else ())
+        if kinds[-1].letter in f.fixes
+    ]
+    if not late:
+        return
+    made = {unit.id for unit in result.plan.units}
+    every = make_plan(sources, findings, kinds, ()).units
+    skip = {unit.id for unit in every} - made
+    plan = make_plan(sources, findings, kinds, skip, late=late)
+    verdict = _judged(plan, sources, before)
+    if verdict.accepted and len(plan.units) >= len(made):
+        result.plan, result.verdict = plan, verdict
+    result.refused += [r for r in plan.refused if set(r.findings) & set(late)]
 
 
 def _judged(plan: Plan, sources: Sources, before: State) -> Verdict:

@@ -39,10 +39,12 @@ def make_plan(
     kinds: Sequence[Kind],
     skip: Collection[UnitId],
     scene: Scene | None = None,
+    late: Sequence[Finding] = (),
 ) -> Plan:
     """Apply each kind of fix to its findings, without the units named in `skip`.
 
-    `scene` may be the one of the sources as they are.
+    `scene` may be the one of the sources as they are. `late` are findings that the same plan
+    without them leaves open: they are for its last kind, and speak of the text it finds.
     """
     plan = Plan()
     inner = 4 if any(kind.letter == "D" for kind in kinds) else 0
@@ -50,6 +52,9 @@ def make_plan(
     back: dict[str, list[Shift]] = {}
     for kind in kinds:
         wanted = [f for f in findings if kind.letter in f.fixes]
+        if kind is kinds[-1]:
+            moved |= {f: f for f in late}
+            wanted += [f for f in late if kind.letter in f.fixes]
         if kind.letter not in CODEMODS or not wanted:
             continue
         if scene is None or plan.contents:

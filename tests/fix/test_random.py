@@ -87,7 +87,7 @@ BODIES = (
     "text = '''\nnot a line\n    of code'''\nself.{table}[{key}] = status",
     '"""Move on."""\nself.last = status; self.seen = True\nself.{table}[{key}] = status',
     "self.{table}[{key}] = status\nself.last = status",
-    "if status:\n    pass\nwith self.guard:\n    if {key} in self.{table}:\n        with self.guard:\n"
+    "with self.guard:\n    if {key} in self.{table}:\n        with self.guard:\n"
     "            self.{table}[{key}] = status  # again",
 )
 SKIPS = (

@@ -179,3 +179,27 @@ def test_they_are_not_made_without_being_asked_for(tmp_path: Path) -> None:
         "kvlint: 2 findings left to the unsafe fixes C and D (--unsafe-fixes)\n"
         "kvlint: nothing to fix\n"
     )
+
+
+def test_the_window_that_fix_a_leaves_is_closed_in_the_same_run(tmp_path: Path) -> None:
+    update = "def update_status(self, room, status):\n    self.request_status[room] = status\n"
+    result = fixed(backend(update), tmp_path, "--select", "A,D", "--unsafe-fixes")
+    assert result.call.code == 0, result.call.err
+    assert result.added == [
+        "+        self.request_status_lock = threading.Lock()",
+        "+        with self.request_status_lock:",
+        "+            if self.request_status.get(room) in (KVPoll.Failed, KVPoll.Success):",
+        "+                return",
+        "-        self.request_status[room] = status",
+        "+            self.request_status[room] = status",
+    ]
+    assert "left open" not in result.call.out
+    again = fixed(result.after, tmp_path, "--select", "A,D", "--unsafe-fixes")
+    assert (again.call.out, again.added) == ("", [])
+
+
+def test_the_window_that_fix_a_leaves_is_named(tmp_path: Path) -> None:
+    update = "def update_status(self, room, status):\n    self.request_status[room] = status\n"
+    result = fixed(backend(update), tmp_path, "--select", "A")
+    text = " ".join(result.call.out.split())
+    assert f"- left open: KV201 (narrow, resurrected) {tmp_path / 'conn.py'}:26: the" in text
