@@ -78,19 +78,20 @@ class FileText:
 
     def _encoded(self, text: str) -> bytes:
         mark = BOM if self.data.startswith(BOM) else b""
-        for encoding in self._encodings():
-            try:
-                if mark + self.text.encode(encoding) == self.data:
-                    return mark + text.encode(encoding)
-            except (UnicodeEncodeError, LookupError):
-                continue
+        try:
+            if mark + self.text.encode(self._encoding) == self.data:
+                return mark + text.encode(self._encoding)
+        except UnicodeEncodeError:
+            pass
         raise Unfixable("its encoding cannot be written back byte for byte")
 
-    def _encodings(self) -> Sequence[str]:
+    @property
+    def _encoding(self) -> str:
+        """The declared encoding; a byte order mark is not a part of it."""
         import io
         import tokenize
 
-        return ("utf-8", tokenize.detect_encoding(io.BytesIO(self.data).readline)[0])
+        return tokenize.detect_encoding(io.BytesIO(self.data).readline)[0].removesuffix("-sig")
 
 
 def check_apart(patches: Sequence[Patch]) -> None:

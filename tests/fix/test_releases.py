@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -192,6 +194,45 @@ def test_a_release_with_the_unsafe_base_gets_the_guard(
         again = fix_in(folder)
         assert (again.code, again.out) == (0, "")
         assert added(tmp_path) == {str(INSIDE / "common" / "conn.py"): GUARD}
+
+
+def method(file: Path) -> Callable[[Any, int, int], None]:
+    """The release's own update method, taken out of its file."""
+    tree = ast.parse(file.read_bytes())
+    (cls,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "CommonKVManager")
+    (update,) = (
+        n for n in cls.body if isinstance(n, ast.FunctionDef) and n.name == "update_status"
+    )
+    names = ("Failed", "Bootstrapping", "WaitingForInput", "Transferring", "Success")
+    poll = SimpleNamespace(**{name: value for value, name in enumerate(names)})
+    space: dict[str, Any] = {"KVPoll": poll}
+    exec(compile(ast.Module([update], []), str(file), "exec"), space)
+    function: Callable[[Any, int, int], None] = space["update_status"]
+    return function
+
+
+def check_only_terminal_states_differ(
+    old: Callable[[Any, int, int], None], new: Callable[[Any, int, int], None]
+) -> None:
+    """Run both over every current and every written status."""
+    changed = set()
+    for current in (None, *range(5)):
+        for written in range(5):
+            before, after = (result(f, current, written) for f in (old, new))
+            if before != after:
+                changed.add((current, written))
+                assert (current, after) in ((0, 0), (4, 4))
+    assert changed == {(0, 1), (0, 2), (0, 3), (0, 4), (4, 0)}
+
+
+def result(
+    update: Callable[[Any, int, int], None], current: int | None, written: int
+) -> int | None:
+    """The status after one call."""
+    manager = SimpleNamespace(request_status={} if current is None else {7: current})
+    update(manager, 7, written)
+    status: int | None = manager.request_status.get(7)
+    return status
 
 
 @pytest.mark.parametrize("version", SAFE_BASE)

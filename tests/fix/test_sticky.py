@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ..running import report
 from .backends import ENUM, SKIP, STICKY, UNSAFE, backend, changes, fix, fixed
 
 GUARD = [
@@ -165,6 +166,19 @@ def test_where_it_goes_and_what_it_changes(form: str, tmp_path: Path) -> None:
         expected = current if current in (0, 4) else after
         assert new[current, written] == expected, (current, written)
     assert any(old[cell] != new[cell] for cell in old)
+    assert computed(tmp_path / "conn.py") == new
+
+
+def computed(file: Path) -> dict[tuple[int | None, int], int | None]:
+    """The transition table that kvlint works out for the method."""
+    (table,) = report("table", str(file))["tables"]
+    number = {**table["enum"], "absent": None}
+    found = {}
+    for current, row in table["transitions"].items():
+        for written, results in row.items():
+            (result,) = results
+            found[number[current], number[written]] = number[result]
+    return found
 
 
 def behaviour(source: str) -> dict[tuple[int | None, int], int | None]:

@@ -202,4 +202,4 @@ def test_the_window_that_fix_a_leaves_is_named(tmp_path: Path) -> None:
     update = "def update_status(self, room, status):\n    self.request_status[room] = status\n"
     result = fixed(backend(update), tmp_path, "--select", "A")
     text = " ".join(result.call.out.split())
-    assert f"- left open: KV201 (narrow, resurrected) {tmp_path / 'conn.py'}:26: the" in text
+    assert f"- left open: KV201 (narrow, resurrected) {tmp_path / 'conn.py'}:27: the" in text
