@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kvlint.findings import Finding, Span
 from kvlint.fix.places import (
@@ -59,9 +59,29 @@ def propose(scene: Scene, findings: Sequence[Finding]) -> Iterator[Unit | Refuse
             lost.append(finding)
     if lost:
         yield Refused(LETTER, tuple(lost), "the store was not found")
-    for place, flagged, resolved in wanted.values():
-        if flagged:
-            yield _made(place, flagged, tuple(resolved), scene.reserve)
+    made = [
+        _made(place, flagged, tuple(resolved), scene.reserve)
+        for place, flagged, resolved in wanted.values()
+        if flagged
+    ]
+    # The method itself is meant, and its stores are in a method that it calls.
+    for_method = [f for _, flagged, resolved in wanted.values() if not flagged for f in resolved]
+    yield from _with_methods(made, for_method)
+
+
+def _with_methods(
+    made: Sequence[Unit | Refused], findings: Sequence[Finding]
+) -> Iterator[Unit | Refused]:
+    """Give each finding about a method to the change that shares its root cause."""
+    taken: set[Finding] = set()
+    for one in made:
+        causes = {f.group for f in one.findings}
+        more = tuple(f for f in findings if f.group in causes and f not in one.findings)
+        taken.update(more, one.findings)
+        yield replace(one, findings=(*one.findings, *more))
+    lost = tuple(f for f in findings if f not in taken)
+    if lost:
+        yield Refused(LETTER, lost, "the store was not found")
 
 
 def _sites(scene: Scene, finding: Finding) -> Iterator[tuple[Place, ast.stmt | None]]:

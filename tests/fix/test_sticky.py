@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -133,6 +132,16 @@ FORMS = {
             "+            self.request_status[room] = status",
         ],
     ),
+    "the store in a helper": (
+        """\
+        def update_status(self, room, status):
+            self._store(room, status)
+
+        def _store(self, room, status):
+            self.request_status[room] = status
+        """,
+        GUARD,
+    ),
     "a side effect before the store": (
         """\
         def update_status(self, room, status):
@@ -185,17 +194,14 @@ def behaviour(source: str) -> dict[tuple[int | None, int], int | None]:
     """The status after the method really ran, for every current status and every written one."""
     space: dict[str, Any] = {}
     exec(compile(source, "backend", "exec"), space)
-    update = space["Manager"].update_status
     found: dict[tuple[int | None, int], int | None] = {}
     for current in (None, *range(5)):
         for written in range(5):
-            room = SimpleNamespace(
-                request_status={} if current is None else {7: current},
-                transfer_infos={},
-                lock=threading.RLock(),
-            )
-            update(room, 7, written)
-            found[current, written] = room.request_status.get(7)
+            manager = object.__new__(space["Manager"])  # no thread is started
+            manager.request_status = {} if current is None else {7: current}
+            manager.transfer_infos, manager.lock = {}, threading.RLock()
+            manager.update_status(7, written)
+            found[current, written] = manager.request_status.get(7)
     return found
 
 
