@@ -120,7 +120,7 @@ class Folder:
         key = (pc, env, self.seen_of(shared), feed, waiting)
         found = self._leaps.get(key)
         if found is None:
-            found = self._leaps[key] = self._fold(pc, env, key[2], feed, waiting)
+            found = self._leaps[key] = self.fold(pc, env, key[2], feed, waiting)
         if key[2] == shared:
             return found
         return [
@@ -201,9 +201,19 @@ class Folder:
 
     # -- leaps -----------------------------------------------------------------------
 
-    def _fold(
-        self, pc: int, env: Env, shared: Shared, feed: bool | None, waiting: bool
+    def fold(
+        self,
+        pc: int,
+        env: Env,
+        shared: Shared,
+        feed: bool | None = None,
+        waiting: bool = False,
     ) -> list[Leap]:
+        """The same as `leaps`, not remembered, for a shared state of what the program looks at."""
+        if self.narrow and not waiting and self.machine.code[pc].op in VISIBLE:
+            found = self._one_access(pc, env, shared, feed)
+            if found is not None:
+                return found
         start = _Run(pc, env, shared, False, False, (), ())
         done: _Done = {}
         seen: _Seen = set()
@@ -219,6 +229,34 @@ class Folder:
             first = False
             todo = ahead
         self.cut = self.cut or bool(todo)
+        return list(done.values())
+
+    def _one_access(
+        self, pc: int, env: Env, shared: Shared, feed: bool | None
+    ) -> list[Leap] | None:
+        """One access and the local ways to the next one: most leaps of the narrow pass.
+
+        None if there is more to them, such as a field on the way.
+        """
+        code = self.machine.code
+        instr = code[pc]
+        done: dict[tuple[int, Env, Shared], Leap] = {}
+        for step in self.machine.steps(pc, env, shared, feed):
+            after = step.shared
+            event = Event(instr, shared, after, step.pc)
+            hops = self.hops(step.pc, step.env)
+            if not hops:
+                return None
+            for hop in hops:
+                op = code[hop.pc].op
+                if op in FIELDS:
+                    return None
+                key = (hop.pc, hop.env, after)
+                if key not in done:
+                    events = (event, *(Event(i, after, after, to) for i, to in hop.shown))
+                    wide = hop.waited or op not in VISIBLE or op in BLOCKS
+                    death = code[hop.pc] if op is Op.DEAD else None
+                    done[key] = Leap(hop.pc, hop.env, after, wide, events, hop.decisions, death)
         return list(done.values())
 
     def _execute(

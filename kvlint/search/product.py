@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from kvlint.programs.ir import Instr
-from kvlint.search.arrows import IDLE
+from kvlint.search.arrows import IDLE, Arrow
 from kvlint.search.driver import Phase
 from kvlint.search.graph import Graph, Row
 from kvlint.search.macro import Event, Leap
@@ -34,7 +34,7 @@ class Finish:
 
     kind: str
     state: State
-    last: tuple[State, int, Leap] | None = None
+    last: tuple[State, int, Arrow] | None = None
     event: Event | None = None
     seen: frozenset[object] = frozenset()
 
@@ -75,7 +75,7 @@ class Search:
         self.threads = self.transitions.threads
         self.driver = self.transitions.driver
         self.driver_index = self.transitions.driver_index
-        self.parents: dict[State, tuple[State, int, Leap] | None] = {}
+        self.parents: dict[State, tuple[State, int, Arrow] | None] = {}
         self._noted: set[object] = set()
         self._looked_at: set[tuple[int, int]] = set()
         self._level_of: dict[State, int] = {}
@@ -125,7 +125,7 @@ class Search:
             self._expanded.add(state)
             rows = self.graph.rows(state)
             for after, thread, arrow in self.graph.notable(state, self._not_looked_at(state, rows)):
-                self._look(state, after, thread, arrow.leap, outcome)
+                self._look(state, after, thread, arrow, outcome)
             moved = False
             may_stop = self._may_stop_sending(state)
             for after, thread, arrow, cost in self.graph.ways(state, rows, spent < self.bound):
@@ -133,10 +133,9 @@ class Search:
                 known = self._level_of.get(after)
                 if known is not None and known <= spent + cost:
                     continue
-                leap = arrow.leap
-                if leap.death is not None and thread < len(self.threads):
+                if arrow.death is not None and thread < len(self.threads):
                     continue  # a bad end; what comes after it adds nothing
-                if self._reach(state, after, thread, leap, spent + cost, outcome):
+                if self._reach(state, after, thread, arrow, spent + cost, outcome):
                     levels[spent + cost].append(after)
             if not moved and not state & HELD_BITS:
                 self._judge(state, outcome)
@@ -153,7 +152,7 @@ class Search:
         state: State,
         after: State,
         thread: int,
-        leap: Leap,
+        arrow: Arrow,
         level: int,
         outcome: Outcome,
     ) -> bool:
@@ -167,7 +166,7 @@ class Search:
             outcome.limits.add("max-states")
             return False
         self._level_of[after] = level
-        self.parents[after] = (state, thread, leap)
+        self.parents[after] = (state, thread, arrow)
         return True
 
     def _is_late(self) -> bool:
@@ -185,15 +184,18 @@ class Search:
         self._looked_at.update((id(row[1]), where) for row in found)
         return found
 
-    def _look(self, state: State, after: State, thread: int, leap: Leap, outcome: Outcome) -> None:
-        """Bad things on a way; the first of each kind and place is kept."""
-        if leap.death is not None:
+    def _look(
+        self, state: State, after: State, thread: int, arrow: Arrow, outcome: Outcome
+    ) -> None:
+        """Bad things at the end of a way; the first of each kind and place is kept."""
+        last = (after, thread, arrow)
+        if arrow.death is not None:
             kind = "dead-thread" if thread < len(self.threads) else "dead-call"
-            if kind == "dead-thread" or leap.death.note == "KeyError":
-                self._note(outcome, Finish(kind, state, (after, thread, leap)), leap.death)
+            if kind == "dead-thread" or arrow.death.note == "KeyError":
+                self._note(outcome, Finish(kind, state, last), arrow.death)
         phase = self._phase(state)
         domain = self.system.protocol.domain
-        for event in leap.events:
+        for event in arrow.last.events:
             before, now = event.before.status, event.after.status
             if before is now or now is None:
                 continue
@@ -209,7 +211,7 @@ class Search:
             if phase.stage != "gone":
                 fields = self.graph.shared(after).fields
                 seen = self.driver.view(event.after.having(fields=fields))
-            finish = Finish(kind, state, (after, thread, leap), event, seen)
+            finish = Finish(kind, state, last, event, seen)
             self._note(outcome, finish, event.instr)
 
     def _own_failure(self, thread: int, event: Event) -> bool:
@@ -260,11 +262,14 @@ class Search:
 
     def path(self, finish: Finish) -> list[tuple[State, int, Leap]]:
         """The shortest path to a bad end: (state after, thread, leap)."""
-        found = [finish.last] if finish.last is not None else []
+        found = []
+        if finish.last is not None:
+            after, thread, arrow = finish.last
+            found.append((after, thread, arrow.leap))
         state = finish.state
         parent = self.parents[state]
         while parent is not None:
-            found.append((state, parent[1], parent[2]))
+            found.append((state, parent[1], parent[2].leap))
             state = parent[0]
             parent = self.parents[state]
         return found[::-1]

@@ -126,21 +126,32 @@ class Transitions:
             place, seen, opened = spot
             start, shared = self.places.values[place], self.worlds.shared(seen)
             found = known[spot] = [
-                self._arrow(thread, start, shared, to, leap)
+                self._arrow(thread, start, seen, shared, to, leap)
                 for to, leap in self._leaps(thread, start, shared, opened)
             ]
         return found
 
-    def _arrow(self, thread: int, start: Place, shared: Shared, to: Place, leap: Leap) -> Arrow:
-        notable = leap.death is not None or any(
-            event.before.status is not event.after.status and self._is_notable(event)
-            for event in leap.events
-        )
+    def _arrow(
+        self, thread: int, start: Place, seen: World, shared: Shared, to: Place, leap: Leap
+    ) -> Arrow:
         footprint = self._footprint(thread, start, shared, to, leap) if self.narrow else NOTHING
         to = self._settled(thread, to, leap)
-        after = self.worlds.number(self._kept(thread, to, leap.shared), self.sights[thread])
+        world = seen
+        if leap.shared is not shared or to.pc == IDLE:
+            world = self.worlds.number(self._kept(thread, to, leap.shared), self.sights[thread])
         place = self.places.of(to)
-        return Arrow(place, after, code(thread, place, after), leap, footprint, to.wide, notable)
+        packed = code(thread, place, world)
+        return Arrow(place, world, packed, footprint, to.wide, self._notable(leap), leap)
+
+    def _notable(self, leap: Leap) -> bool:
+        """Whether the leap may hold a bad event."""
+        if leap.death is not None:
+            return True
+        for event in leap.events:
+            before, after = event.before, event.after
+            if before.status is not after.status and self._is_notable(event):
+                return True
+        return False
 
     def _is_notable(self, event: Event) -> bool:
         """Whether a change of the status makes the room, or takes a failure back."""
@@ -153,12 +164,12 @@ class Transitions:
             return to
         folder = self.folder(thread, to)
         code = folder.machine.code
-        left = {to.pc}
-        if to.waiting:
-            left = {hop.pc for hop in folder.hops(to.pc, to.env) if hop.waited}
-        if not all(waits_in_vain(code[pc], leap.shared) for pc in left):
-            return to
-        if to.waiting and any(code[pc].op is Op.DEAD for pc in left):
+        if not to.waiting:
+            through = waits_in_vain(code[to.pc], leap.shared)
+        else:
+            ahead = [code[hop.pc] for hop in folder.hops(to.pc, to.env) if hop.waited]
+            through = all(i.op is not Op.DEAD and waits_in_vain(i, leap.shared) for i in ahead)
+        if not through:
             return to
         return Place(IDLE, phase=to.phase, turns=to.turns)
 
@@ -191,8 +202,7 @@ class Transitions:
     def waits_for(self, thread: int, place: Place) -> Footprint:
         """What a thread that cannot go on at this place looks at: the lock that it asks for."""
         instr = self.folder(thread, place).machine.code[place.pc]
-        is_lock = instr.op is Op.LOCK
-        return Footprint(self.footprints.lock(instr.name), 0) if is_lock else NOTHING
+        return Footprint(self.footprints.reads(instr), 0) if instr.op is Op.LOCK else NOTHING
 
     def _allowed(self, leap: Leap) -> bool:
         assert self.only is not None
@@ -221,7 +231,8 @@ class Transitions:
             return
         if thread < len(self.threads) and not self._enabled(thread, place, opened):
             return
-        for leap in folder.leaps(place.pc, place.env, shared, place.last, place.waiting):
+        fold = folder.fold if place.operation is None else folder.leaps  # arrows are remembered
+        for leap in fold(place.pc, place.env, shared, place.last, place.waiting):
             if self._as_planned(thread, place, leap, shared, folder):
                 yield self._advance(thread, place, leap, folder), leap
 
