@@ -31,7 +31,6 @@ class Place(NamedTuple):
     last: bool | None = None
     wide: bool = True
     fed: bool = False
-    waiting: bool = False
 
 
 @dataclass(slots=True)
@@ -39,8 +38,9 @@ class Arrow:
     """One leap of one thread, by number: the place that it leads to and the world there.
 
     `code` is both, packed as they stand in a state (`packing`). `wide` says that a switch at its
-    end interrupts nobody, `notable` that the leap may hold a bad event. `way` is what the thread
-    did before, in the same stretch.
+    end interrupts nobody, `notable` that the leap may hold a bad event. `raises` counts the calls
+    on the way that raise for a reason that is not known. `way` is what the thread did before, in
+    the same stretch.
     """
 
     place: int
@@ -49,6 +49,7 @@ class Arrow:
     footprint: Footprint
     wide: bool
     notable: bool
+    raises: int
     last: Leap
     way: Arrow | None = None
 
@@ -82,6 +83,7 @@ class Arrow:
             footprint,
             self.wide,
             self.notable,
+            way.raises + self.raises,
             self.last,
             way,
         )

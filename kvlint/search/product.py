@@ -70,7 +70,7 @@ class Search:
         self.max_states = max_states
         self.only = only
         self.deadline = deadline
-        self.transitions = Transitions(system, run, narrow, only)
+        self.transitions = Transitions(system, run, only)
         self.graph = Graph(self.transitions)
         self.threads = self.transitions.threads
         self.driver = self.transitions.driver
@@ -79,6 +79,8 @@ class Search:
         self._noted: set[object] = set()
         self._looked_at: set[tuple[int, int]] = set()
         self._level_of: dict[State, int] = {}
+        self._depth: dict[State, int] = {}
+        self._doubts: dict[State, int] = {}
         self._expanded: set[State] = set()
 
     def name_of(self, thread: int) -> str:
@@ -99,6 +101,7 @@ class Search:
         start = self.graph.initial()
         self.parents[start] = None
         self._level_of[start] = 0
+        self._depth[start] = 0
         levels: list[deque[State]] = [deque() for _ in range(self.bound + 1)]
         levels[0].append(start)
         for spent in range(self.bound + 1):
@@ -132,6 +135,8 @@ class Search:
                 moved = moved or self._moves(state, after, may_stop)
                 known = self._level_of.get(after)
                 if known is not None and known <= spent + cost:
+                    if after in self._doubts and known == spent + cost:
+                        self._prefer(state, after, thread, arrow)
                     continue
                 if arrow.death is not None and thread < len(self.threads):
                     continue  # a bad end; what comes after it adds nothing
@@ -166,8 +171,27 @@ class Search:
             outcome.limits.add("max-states")
             return False
         self._level_of[after] = level
-        self.parents[after] = (state, thread, arrow)
+        self._lead(state, after, thread, arrow)
         return True
+
+    def _lead(self, state: State, after: State, thread: int, arrow: Arrow) -> None:
+        """Let the way to a state go through another."""
+        self.parents[after] = (state, thread, arrow)
+        self._depth[after] = self._depth[state] + 1
+        doubts = self._doubts.get(state, 0) + arrow.raises
+        if doubts:
+            self._doubts[after] = doubts
+        else:
+            self._doubts.pop(after, None)
+
+    def _prefer(self, state: State, after: State, thread: int, arrow: Arrow) -> None:
+        """Of two ways of one length, keep the one on which fewer calls raise for no known reason.
+
+        It is the better witness: the other may end as badly without the disturbance.
+        """
+        fewer = self._doubts.get(state, 0) + arrow.raises < self._doubts[after]
+        if fewer and after not in self._expanded and self._depth[after] == self._depth[state] + 1:
+            self._lead(state, after, thread, arrow)
 
     def _is_late(self) -> bool:
         return self.deadline is not None and monotonic() >= self.deadline
