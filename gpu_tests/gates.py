@@ -15,7 +15,7 @@ from typing import Any
 
 POLL_SECONDS = 0.001
 
-Chunk = tuple[int, int]  # room, number of the chunk
+Chunk = tuple[int, int]  # room, and how many chunks of that room were taken before
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Gates:
     changed: threading.Condition = field(default_factory=threading.Condition)
     workers: dict[int, str] = field(default_factory=dict)  # of a room: the thread that served it
     _at: dict[int, Chunk] = field(default_factory=dict)  # thread -> chunk it works on
+    _taken: dict[int, int] = field(default_factory=dict)  # of a room: chunks taken from a queue
     _held: set[Chunk] = field(default_factory=set)
     _reached: set[Chunk] = field(default_factory=set)
     _dead: list[str] = field(default_factory=list)
@@ -116,7 +117,9 @@ class Gates:
         """A worker has a chunk."""
         with self.changed:
             thread = threading.current_thread()
-            self._at[threading.get_ident()] = (chunk.room, _number(chunk))
+            number = self._taken.get(chunk.room, 0)
+            self._taken[chunk.room] = number + 1
+            self._at[threading.get_ident()] = (chunk.room, number)
             self.workers[chunk.room] = thread.name
 
     def back(self) -> None:
@@ -151,10 +154,6 @@ class Gates:
                 self._handled = self._received
                 self._deaf = True
         threading.__excepthook__(args)
-
-
-def _number(chunk: Any) -> int:
-    return int(chunk.chunk_id)
 
 
 def watch_queue(queue_class: type[Any], gates: Gates) -> None:

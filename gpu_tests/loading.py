@@ -52,9 +52,14 @@ CONTEXTS = (
     "get_schedule",
     "get_serving",
 )
+# What is called of a package that is not installed, while the backend is imported and started.
+SHELLED_CALLS: dict[str, dict[str, Any]] = {
+    "triton": {"jit": lambda kernel: kernel},
+    "torch": {"get_device_module": lambda device: SimpleNamespace(set_device=lambda number: None)},
+}
 
 
-def settings(port: int) -> SimpleNamespace:
+def settings(port: int, device: str) -> SimpleNamespace:
     """What the backend reads of the server's arguments and of its surroundings: one rank, one node.
 
     Releases read the same names from different objects, so all these objects are this one.
@@ -78,10 +83,12 @@ def settings(port: int) -> SimpleNamespace:
         attn_dp_size=1,
         attn_dp_rank=0,
         dcp_rank=0,
+        attn_dcp_size=1,
+        attn_dcp_rank=0,
         pp_rank=0,
         pp_group=None,
         world_group=None,
-        device="cpu",
+        device=device,
         load_balance_method="follow_bootstrap_room",
         kv_cache_dtype="auto",
         chunked_prefill_size=8192,
@@ -92,6 +99,8 @@ def settings(port: int) -> SimpleNamespace:
         enable_hisparse=False,
         enable_kv_cache_sharding=False,
         enable_pd_role_switch=False,
+        enable_trace=False,
+        disaggregation_decode_allocation_policy="early",
     )
 
 
@@ -158,22 +167,22 @@ class ReleaseFinder(MetaPathFinder, Loader):
         shell = _Shell(spec.name)
         for name, value in self._supplied.items():
             setattr(shell, name, value)
-        if spec.name.startswith("triton"):
-            shell.__dict__.update(jit=lambda kernel: kernel)
+        for name, value in SHELLED_CALLS.get(spec.name, {}).items():
+            setattr(shell, name, value)
         return shell
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to run."""
 
 
-def load(release: Path, overlay: Path, port: int) -> SimpleNamespace:
+def load(release: Path, overlay: Path, port: int, device: str) -> SimpleNamespace:
     """Make the backend of `overlay` importable, with the other modules of `release`.
 
     Returns the settings that the backend reads.
     """
     # NIXL looks at whether torch is there, so it comes before a shell of torch.
     importlib.import_module("nixl._api")
-    shared = settings(port)
+    shared = settings(port, device)
     supplied: dict[str, Any] = dict.fromkeys(CONTEXTS, _always(shared))
     supplied.update({name: _always(value) for name, value in ONE_RANK.items()})
     supplied.update(_borrowed(release))

@@ -57,7 +57,8 @@ class Side:
         self.memory = Memory(setup.layout, setup.memory)
         self.gates = Gates()
         self.port = _free_port()
-        self.settings = load(setup.release, setup.overlay, self.port)
+        device = "cuda" if setup.memory == "VRAM" else "cpu"
+        self.settings = load(setup.release, setup.overlay, self.port, device)
         self.backend = self._watched(setup.memory)
         self.names = _status_names()
         threading.excepthook = self.gates.died
