@@ -8,34 +8,11 @@ from enum import Enum
 
 from .errors import HarnessError
 from .layout import Content
+from .vocabulary import BOOTSTRAPPING, FAILED, READY, SUCCESS, Abort, Window
 from .world import World
 
 HELD_SECONDS = 30.0
 POLLS = 5  # at rest: one more look could only show what the last one showed
-
-FAILED = "Failed"
-SUCCESS = "Success"
-READY = "WaitingForInput"
-
-
-class Abort(Enum):
-    """Who gives the request up."""
-
-    NOBODY = "nobody"
-    SENDER = "the prefill scheduler calls sender.abort()"
-    RECEIVER = "the decode scheduler calls receiver.abort()"
-    FRAME = "an ABORT message arrives"
-
-
-class Window(Enum):
-    """When."""
-
-    NEVER = "never"
-    UNKNOWN = "before the sender is made and before the peer's metadata"
-    UNREGISTERED = "before the sender is made, after the peer's metadata"
-    FIRST = "while the first of two chunks is in flight"
-    LAST = "while the last chunk is in flight"
-    DONE = "after Success"
 
 
 class End(str, Enum):
@@ -45,6 +22,7 @@ class End(str, Enum):
     FAILED = "Failed"
     LATE = "Success before the abort"
     LOST = "abort lost: Success"
+    UNDONE = "undone: Success was seen, then Failed"
     PINNED = "pinned"
     REVIVED = "revived: Failed was seen, then Success"
     ZOMBIE = "zombie: a cleared room is back"
@@ -103,7 +81,7 @@ class Outcome:
         """Whether the request ended as it must, and so did the later ones."""
         ended = self.end in (End.SUCCESS, End.FAILED, End.LATE, End.GONE)
         clean = not self.wrong and not self.dead and self.later == SUCCESS
-        return ended and clean and self.reused in ("", "Bootstrapping")
+        return ended and clean and self.reused in ("", BOOTSTRAPPING)
 
 
 class Run:
@@ -231,7 +209,7 @@ class Run:
 
     def _end(self, sender: str) -> End:
         if sender == FAILED:
-            return End.FAILED
+            return End.UNDONE if SUCCESS in self.seen else End.FAILED
         if self.scenario.abort is Abort.NOBODY:
             return End.SUCCESS
         if FAILED in self.seen:

@@ -7,6 +7,7 @@ import inspect
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from .gates import (
 )
 from .layout import Content, Layout, Memory
 from .loading import BACKENDS, load
+from .schedules import Order, Passed, decode_storm, prefill_storm
+from .vocabulary import NOT_STARTED
 
 POLL_SECONDS = 0.001
 
@@ -188,6 +191,10 @@ class PrefillSide(Side):
         """What the scheduler sees."""
         return self.name(self.senders[room].poll())
 
+    def poll_all(self, rooms: Sequence[int]) -> dict[int, str]:
+        """What the scheduler sees of many rooms."""
+        return {r: self.poll(r) if r in self.senders else NOT_STARTED for r in rooms}
+
     def send(self, room: int, pages: int) -> None:
         """Send the next pages of a room."""
         first = self.sent[room]
@@ -211,6 +218,15 @@ class PrefillSide(Side):
         """The status that the table has for a room, or None if it has none."""
         status = self.manager.request_status.get(room)
         return None if status is None else self.name(status)
+
+    def fill_all(self, orders: Sequence[Order]) -> None:
+        """Put the bytes of a storm in place before it begins."""
+        for order in orders:
+            self.memory.fill(order.slot, order.content)
+
+    def storm(self, orders: Sequence[Order]) -> Passed:
+        """This side of a storm."""
+        return prefill_storm(self, orders)
 
     def hold(self, room: int, chunk: int) -> None:
         """Keep the transfer of a chunk in flight."""
@@ -281,6 +297,10 @@ class DecodeSide(Side):
     def reason(self, room: int) -> str:
         """What the client is told about a failed request."""
         return _reason(self.receivers[room])
+
+    def storm(self, orders: Sequence[Order]) -> Passed:
+        """This side of a storm."""
+        return decode_storm(self, orders)
 
     def wrong(self, slot: int, content: Content) -> int:
         """How many pages and auxiliary buffers hold other bytes than they must."""
