@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,8 +123,7 @@ class _DeviceRows:
         self.row_size = self.size // len(tensor)
 
     def write(self, row: int, words: Words) -> None:
-        import torch
-
+        torch = _torch()
         self._rows[row] = torch.from_numpy(words.view(np.int64)).to(self._rows.device)
 
     def holds(self, row: int, words: Words) -> bool:
@@ -144,7 +144,6 @@ def _buffer(count: int, size: int, kind: str) -> _Rows | _DeviceRows:
 
 def _torch() -> Any:
     try:
-        import torch
+        return importlib.import_module("torch")
     except ImportError:
         return None
-    return torch

@@ -11,6 +11,7 @@ import ast
 import importlib
 import importlib.util
 import logging
+import os
 import socket
 import sys
 import threading
@@ -198,8 +199,10 @@ def _always(value: Any) -> Callable[..., Any]:
 
 def _utilities(release: Path) -> list[ast.FunctionDef]:
     """The functions of the module where the release keeps its helpers."""
-    folder = release / "sglang" / "srt" / "utils"
-    tree = ast.parse((folder / "common.py").read_text(encoding="utf-8"))
+    file = release / "sglang" / "srt" / "utils" / "common.py"
+    if not file.is_file():
+        return []
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     return [node for node in tree.body if isinstance(node, ast.FunctionDef)]
 
 
@@ -211,8 +214,6 @@ def _borrowed(release: Path) -> dict[str, Any]:
     functions = [node for node in _utilities(release) if node.name in BORROWED]
     future = ast.parse("from __future__ import annotations").body
     module = ast.Module(body=[*future, *functions], type_ignores=[])
-    import os
-
     names: dict[str, Any] = {
         "os": os,
         "socket": socket,

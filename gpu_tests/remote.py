@@ -27,7 +27,7 @@ class Remote:
     def __init__(self, kind: str, setup: object, environment: Mapping[str, str]) -> None:
         here, there = socket.socketpair()
         self._kind = kind
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the process
         self._process = subprocess.Popen(
             [sys.executable, "-m", "gpu_tests.remote", kind, str(there.fileno())],
             cwd=ROOT,

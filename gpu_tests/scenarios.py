@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -74,14 +75,14 @@ class Outcome:
     wrong: int | None = None  # pages with other bytes than sent; None if not transferred
     dead: list[str] = field(default_factory=list)  # threads that ended with this request
     later: str = ""  # what became of a later request at the same worker
-    reused: str = ""  # what the first poll of the next request with the room id said
+    reused: str = ""  # what the first poll of the next request with the room id said, and its end
 
     @property
     def good(self) -> bool:
         """Whether the request ended as it must, and so did the later ones."""
         ended = self.end in (End.SUCCESS, End.FAILED, End.LATE, End.GONE)
         clean = not self.wrong and not self.dead and self.later == SUCCESS
-        return ended and clean and self.reused in ("", BOOTSTRAPPING)
+        return ended and clean and self.reused in ("", f"{BOOTSTRAPPING}, then {SUCCESS}")
 
 
 class Run:
@@ -146,7 +147,9 @@ class Run:
             prefill.hold(self.room, held)
         prefill.send(self.room, self.half)
         if scenario.gated and not prefill.wait_held(self.room, held, HELD_SECONDS):
-            raise HarnessError(f"{scenario.name}: no worker has started the transfer")
+            raise HarnessError(f"{scenario.name}: no transfer to hold, {self._poll()}")
+        if not scenario.gated:
+            self._wait_transferring()
         self._abort()
         self._poll()
         if scenario.clear and self.seen[-1] == FAILED:
@@ -155,6 +158,13 @@ class Run:
         if scenario.follow:
             prefill.send(self.room, self.half)
         prefill.release(self.room, held)
+
+    def _wait_transferring(self) -> None:
+        """Without a gate: until the scheduler sees that the worker has begun."""
+        deadline = time.monotonic() + HELD_SECONDS
+        while self.world.prefill.poll(self.room) == READY:
+            if time.monotonic() > deadline:
+                raise HarnessError(f"{self.scenario.name}: no worker has taken the chunk")
 
     def _abort(self) -> None:
         if self.scenario.abort is Abort.SENDER:
@@ -217,10 +227,14 @@ class Run:
         return End.LATE if self.scenario.window is Window.DONE else End.LOST
 
     def _reuse(self) -> str:
-        """The next request with this room id: what its first poll says."""
+        """The next request with this room id: what its first poll says, and how it ends."""
+        self.world.decode.clear(self.room)
         slot, content = self.world.request(room=self.room)
         self.world.prefill.open(slot, content)
-        return self.world.prefill.poll(self.room)
+        first = self.world.prefill.poll(self.room)
+        if first != BOOTSTRAPPING:
+            return first
+        return f"{first}, then {finish(self.world, slot, content)}"
 
     def _later(self) -> str:
         """A later request at the same worker, from start to end."""
@@ -233,8 +247,13 @@ class Run:
 
 def carry(world: World, slot: int, content: Content) -> str:
     """Transfer a request without disturbance: `Success` only if every byte is right."""
-    room = content.room
     world.prefill.open(slot, content)
+    return finish(world, slot, content)
+
+
+def finish(world: World, slot: int, content: Content) -> str:
+    """The same for a request that the prefill side has opened."""
+    room = content.room
     world.decode.expect(slot, room)
     world.quiet()
     status = world.prefill.poll(room)

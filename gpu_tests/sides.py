@@ -68,12 +68,12 @@ class Side:
 
     def _watched(self, memory: str) -> Any:
         """The module of the backend, with its queue, socket and agent wrapped."""
-        api = importlib.import_module("nixl._api")
+        api: Any = importlib.import_module("nixl._api")
         api.nixl_agent = watched_agent(api.nixl_agent, self.gates, memory)
         zmq = importlib.import_module("zmq")
         watch_sends(zmq.Socket, self.gates)
         watch_queue(importlib.import_module(f"{BACKENDS}.common.utils").FastQueue, self.gates)
-        common = importlib.import_module(f"{BACKENDS}.common.conn")
+        common: Any = importlib.import_module(f"{BACKENDS}.common.conn")
         bind = common.get_zmq_socket_on_host
 
         def watched_bind(*args: Any, **options: Any) -> tuple[int, WatchedSocket]:
@@ -155,9 +155,7 @@ class PrefillSide(Side):
 
     def address(self) -> Address:
         """Where this side listens."""
-        return Address(
-            f"127.0.0.1:{self.port}", self.manager.local_ip, int(self.manager.rank_port)
-        )
+        return Address(f"127.0.0.1:{self.port}", self.manager.local_ip, int(self.manager.rank_port))
 
     def shards(self) -> int:
         """How many workers share the rooms."""

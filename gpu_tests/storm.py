@@ -6,10 +6,8 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from .layout import Content
-from .remote import Remote
 from .scenarios import carry
 from .schedules import STORM_SECONDS, Order, Passed
 from .vocabulary import FAILED, NOT_STARTED, SUCCESS, Abort
@@ -65,7 +63,7 @@ def make_orders(
 
 def storm(world: World, orders: Sequence[Order]) -> Storm:
     """Run the requests, wait until nothing moves, and look at every room and every byte."""
-    prefill, decode = (cast(Remote, side) for side in world.remotes)
+    prefill, decode = world.remotes
     dead = set(world.prefill.snapshot().dead + world.decode.snapshot().dead)
     prefill.fill_all(orders)
     decode.begin("storm", orders)

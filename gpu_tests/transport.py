@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 from dataclasses import dataclass
@@ -51,8 +52,7 @@ def no_vram() -> str | None:
         return "no NVIDIA GPU on this machine: VRAM is not tried, and nothing stands in for it"
     if importlib.util.find_spec("torch") is None:
         return "torch is not installed: it is what allocates VRAM here (pip install 'kvlint[gpu]')"
-    import torch
-
+    torch = importlib.import_module("torch")
     if not torch.cuda.is_available():
         return "this torch cannot use the GPU of this machine"
     return None

@@ -18,19 +18,21 @@ INSIDE = Path("sglang") / "srt" / "disaggregation"
 # The two folders that a NIXL manager is made of.
 REWRITTEN = ("common", "nixl")
 FIX_SECONDS = 300
+SMALL = Path(__file__).resolve().parent / "small"
 
 
 @dataclass(frozen=True)
 class Variant:
     """A backend to run."""
 
-    release: str
+    release: str = ""
     seed: bool = False
+    small: bool = False  # the backend in the folder `small` beside this file
     fixes: str = ""  # as `kvlint fix --select` takes them
     verify: bool = True
 
     def __str__(self) -> str:
-        parts = [self.release]
+        parts = ["small" if self.small else self.release]
         if self.seed:
             parts.append("seed variant")
         if self.fixes:
@@ -51,7 +53,7 @@ class Tree:
 
 def make(variant: Variant, folder: Path) -> Tree:
     """The sources of a variant, below `folder` where they differ from the release's."""
-    release = fetched(variant.release)
+    release = SMALL if variant.small else fetched(variant.release)
     if not variant.seed and not variant.fixes:
         return Tree(release, release)
     overlay = Path(tempfile.mkdtemp(dir=folder))

@@ -63,9 +63,7 @@ class World:
 
 
 def _at_rest(prefill: Snapshot, decode: Snapshot) -> bool:
-    return (
-        prefill.idle and decode.idle and prefill.has_heard(decode) and decode.has_heard(prefill)
-    )
+    return prefill.idle and decode.idle and prefill.has_heard(decode) and decode.has_heard(prefill)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ BAD = re.compile(r"_bad(_|$)")
 FILES = sorted((ROOT / "fixtures").glob("*.py")) + sorted(CASES.glob("[0-9]*.py"))
 DEFECTS = [f for f in FILES if BAD.search(f.stem) and f.stem != "kv901_bad_missing_colon"]
 CLEAN = [f for f in FILES if not BAD.search(f.stem) and not f.stem.endswith("_demo")]
-LETTERS = ("A", "B", "C", "D")
+LETTERS = ("A", "B", "C", "D", "E")
 
 
 @cache
