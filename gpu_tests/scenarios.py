@@ -10,9 +10,10 @@ from enum import Enum
 from .errors import HarnessError
 from .layout import Content
 from .vocabulary import BOOTSTRAPPING, FAILED, READY, SUCCESS, Abort, Window
-from .world import World
+from .world import LOOK_SECONDS, World
 
 HELD_SECONDS = 30.0
+ARRIVAL_SECONDS = 10.0
 POLLS = 5  # at rest: one more look could only show what the last one showed
 
 
@@ -191,7 +192,7 @@ class Run:
             scenario=self.scenario.name,
             end=End.GONE if cleared else End.PINNED,
             sender=sender,
-            receiver=world.decode.poll(self.room) if known else "none",
+            receiver=arrival(world, self.room, sender) if known else "none",
             seen=self.seen,
         )
         if cleared:
@@ -245,6 +246,20 @@ class Run:
         return self.world.prefill.snapshot().dead + self.world.decode.snapshot().dead
 
 
+def arrival(world: World, room: int, sender: str) -> str:
+    """What the decode scheduler sees of a room.
+
+    A transfer that is done on the prefill side has its note on the way to the other NIXL agent, in
+    no queue that can be looked at: after Success it is waited for. Nothing else is.
+    """
+    deadline = time.monotonic() + (ARRIVAL_SECONDS if sender == SUCCESS else 0)
+    while True:
+        status = world.decode.poll(room)
+        if status in (SUCCESS, FAILED) or time.monotonic() >= deadline:
+            return status
+        time.sleep(LOOK_SECONDS)
+
+
 def carry(world: World, slot: int, content: Content) -> str:
     """Transfer a request without disturbance: `Success` only if every byte is right."""
     world.prefill.open(slot, content)
@@ -261,7 +276,8 @@ def finish(world: World, slot: int, content: Content) -> str:
         return status
     world.prefill.send(room, world.layout.pages)
     world.quiet()
-    ends = (world.prefill.poll(room), world.decode.poll(room))
+    sent = world.prefill.poll(room)
+    ends = (sent, arrival(world, room, sent))
     if ends != (SUCCESS, SUCCESS):
         return " / ".join(ends)
     wrong = world.decode.wrong(slot, content)

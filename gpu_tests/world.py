@@ -16,7 +16,7 @@ from .transport import Transport
 
 WORKERS = 4
 QUIET_SECONDS = 60.0
-LOOK_SECONDS = 0.02
+LOOK_SECONDS = 0.005
 
 
 class World:
@@ -58,7 +58,7 @@ class World:
         while time.monotonic() < deadline:
             if self.prefill.snapshot().has_heard(self.decode.snapshot()):
                 return
-            time.sleep(LOOK_SECONDS / 10)
+            time.sleep(LOOK_SECONDS)
         raise NotQuiet("a message of the decode side is not handled")
 
 
