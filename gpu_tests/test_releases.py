@@ -29,7 +29,7 @@ SOUND = "0.5.16"
 def _findings(folder: str) -> tuple[dict[str, Any], ...]:
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "kvlint", "check", "--isolated"),
+            *(sys.executable, "-I", "-m", "kvlint", "check", "--isolated"),
             *("--output-format", "json", *REWRITTEN),
         ],
         cwd=folder,

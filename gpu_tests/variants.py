@@ -67,12 +67,15 @@ def make(variant: Variant, folder: Path) -> Tree:
 
 
 def _rewrite(variant: Variant, folder: Path) -> str:
-    """Run `kvlint fix` as a user would; a fix that is refused is an error here."""
+    """Run `kvlint fix` as a user would; a fix that is refused is an error here.
+
+    Isolated (-I), as the folder has modules named like others' and must not be on the path.
+    """
     options = ["--select", variant.fixes, "--unsafe-fixes"]
     if not variant.verify:
         options.append("--no-verify")
     done = subprocess.run(
-        [sys.executable, "-m", "kvlint", "fix", "--isolated", *options, *REWRITTEN],
+        [sys.executable, "-I", "-m", "kvlint", "fix", "--isolated", *options, *REWRITTEN],
         cwd=folder,
         capture_output=True,
         text=True,

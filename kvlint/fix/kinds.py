@@ -53,6 +53,6 @@ def _letter(word: str) -> str:
     found = find(word)
     if found is not None:
         return found.letter
-    known = ", ".join(BY_LETTER)
+    known = ", ".join(sorted(BY_LETTER))
     hint = did_you_mean(word, [kind.name for kind in KINDS]) or f" (known: {known})"
     raise UsageError(f"--select: unknown fix '{word}'{hint}")

@@ -18,7 +18,7 @@ from kvlint.fix.text import Patch, Unfixable
 from kvlint.fix.unit import Place, Refused, Scene, Unit
 from kvlint.protocol.domain import Member
 from kvlint.protocol.facts import parameters
-from kvlint.tables import status_parameter
+from kvlint.tables import status_parameter, transitions_of
 
 LETTER = "E"
 
@@ -52,15 +52,14 @@ def _made(
         raise Unfixable("the status is one part of a row that is stored whole")
     stores = stores_of(place)
     door = _Door(place, stores, scene.reserve)
-    updates = place.function.name in place.protocol.updaters
     late = {finding.witness[-1].status for finding in findings if finding.witness}
     members = _opening(place, late)
-    if updates and may_return(place) and door.one_key():
+    if may_return(place) and door.one_key():
         patches = door.for_update(members)
-    elif updates:
-        raise Unfixable("the update method returns something or stores in more than one way")
+    elif place.function.name in place.protocol.updaters:
+        patches = door.around(stores, members)
     else:
-        patches = door.for_late_stores([s for s in stores if s.statement in flagged])
+        patches = door.around([s for s in stores if s.statement in flagged], ())
     shown = place.file.module.display
     return Unit(
         LETTER,
@@ -80,8 +79,14 @@ def _opening(place: Place, late: set[str]) -> list[Member]:
     A failure that creates a room today goes on doing so: nobody waits for such a room, and it may
     be how an abort is remembered that came before its request.
     """
-    domain = place.protocol.domain
-    tables = [t for t in place.protocol.transitions.values() if t is not None]
+    protocol = place.protocol
+    domain = protocol.domain
+    tables = [
+        table
+        for name in protocol.updaters
+        for cls in (protocol.manager, *protocol.components)
+        if (table := transitions_of(protocol, cls, name)) is not None
+    ]
     return [
         member
         for member in domain.members
@@ -105,13 +110,7 @@ class _Door(Guard):
 
     def for_update(self, members: Sequence[Member]) -> list[Patch]:
         """Return early, right before the first statement that may store."""
-        status = status_parameter(self.place.function)
-        if status not in parameters(self.place.function) or status in bound_names(
-            self.place.function
-        ):
-            raise Unfixable("the status is not a parameter that keeps its value")
-        if not members:
-            raise Unfixable("no status is known with which a request begins")
+        status = self._status(members)
         anchor, before = self._anchor()
         slot = self.place.file.layout.slot(anchor)
         table, key = self.stores[0].access
@@ -121,6 +120,34 @@ class _Door(Guard):
         head = self._head(absent, status, words, slot.indent + self.reserve)
         return [self.place.file.layout.before(anchor, head)]
 
+    def around(self, stores: Sequence[Store], members: Sequence[Member]) -> list[Patch]:
+        """Make each store conditional: the room is there, or the status is one of these."""
+        patches: list[Patch] = []
+        for store in stores:
+            if len(getattr(store.statement, "targets", ())) > 1:
+                raise Unfixable("the statement stores into something else as well")
+            if not (is_simple(store.target.value) and is_simple(store.target.slice)):
+                raise Unfixable("the key is computed at the store")
+            table, key = store.access
+            head = [f"if {key} in {table}:"]
+            if members:
+                words = [self.names.member(member) for member in members]
+                indent = self.place.file.layout.slot(store.statement).indent + self.reserve
+                known = f"{key} in {table} or {self._status(members)}"
+                head = condition(known, "in", words, indent)
+            patches += self.place.file.layout.wrapped([store.statement], head)
+        return patches
+
+    def _status(self, members: Sequence[Member]) -> str:
+        """The parameter that carries the status."""
+        function = self.place.function
+        status = status_parameter(function)
+        if status not in parameters(function) or status in bound_names(function):
+            raise Unfixable("the status is not a parameter that keeps its value")
+        if not members:
+            raise Unfixable("no status is known with which a request begins")
+        return status
+
     def _head(self, absent: str, status: str, words: Sequence[str], indent: str) -> list[str]:
         """The condition and its `return`; two conditions where one would be broken otherwise."""
         head = condition(f"{absent} and {status}", "not in", words, indent)
@@ -129,16 +156,3 @@ class _Door(Guard):
         inner = condition(status, "not in", words, indent + self.unit)
         inner += deeper(["return"], self.unit)
         return [f"if {absent}:", *deeper(inner, self.unit)]
-
-    def for_late_stores(self, flagged: Sequence[Store]) -> list[Patch]:
-        """Make each store conditional on the room being there."""
-        patches: list[Patch] = []
-        for store in flagged:
-            if len(getattr(store.statement, "targets", ())) > 1:
-                raise Unfixable("the statement stores into something else as well")
-            if not (is_simple(store.target.value) and is_simple(store.target.slice)):
-                raise Unfixable("the key is computed at the store")
-            table, key = store.access
-            head = [f"if {key} in {table}:"]
-            patches += self.place.file.layout.wrapped([store.statement], head)
-        return patches
