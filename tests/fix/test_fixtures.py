@@ -18,8 +18,8 @@ BAD = re.compile(r"_bad(_|$)")
 FILES = sorted((ROOT / "fixtures").glob("*.py")) + sorted(CASES.glob("[0-9]*.py"))
 DEFECTS = [f for f in FILES if BAD.search(f.stem) and f.stem != "kv901_bad_missing_colon"]
 CLEAN = [f for f in FILES if not BAD.search(f.stem) and not f.stem.endswith("_demo")]
-# A late write and the next request's first one store rows alike: only a look at the row's other parts
-# could tell them apart, and that is the backend's to say.
+# A late write and the next request's first one store rows alike: only the other parts of the row
+# could tell them apart, and what those mean is the backend's to say.
 REFUSED = {"06_late_task_revives_entry_bad": ("E", "the status is one part of a row")}
 LETTERS = ("A", "B", "C", "D", "E")
 
