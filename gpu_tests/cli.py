@@ -130,6 +130,6 @@ def _storms(args: argparse.Namespace, runners: dict[str, Runner]) -> dict[str, l
             found[name].append(runner.storm(weather))
     print(report.storm_table(found))
     rates = [report.rate(storms) for storms in found.values()]
-    if len(rates) > 1 and rates[0]:
+    if len(rates) > 1 and rates[0] and not weather.aborted:
         print(f"rate after by rate before: {rates[1] / rates[0]:.2f}\n")
     return found

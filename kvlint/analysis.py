@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 
 from kvlint import catalog
@@ -16,6 +16,7 @@ from kvlint.protocol.model import Protocol
 from kvlint.rulekit import View
 from kvlint.search.environment import admit, delivered
 from kvlint.search.evidence import Bounds, Evidence
+from kvlint.search.memory import Memory
 from kvlint.search.parallel import gather_all
 from kvlint.search.system import System, build_system
 from kvlint.tables import transition_tables
@@ -29,10 +30,19 @@ def analyse(project: Project, settings: Settings) -> Report:
     Findings in files that were only read for a linted one are kept: the linted class inherits
     them.
     """
+    return analyse_protocols(project, find_protocols(project, settings.protocol), settings)
+
+
+def analyse_protocols(
+    project: Project,
+    protocols: Sequence[Protocol],
+    settings: Settings,
+    memory: Memory | None = None,
+) -> Report:
+    """The same for protocols that were found already; what `memory` knows is not searched again."""
     report = Report()
-    protocols = find_protocols(project, settings.protocol)
     hits: list[Placed] = []
-    views = _views(protocols, report, settings)
+    views = _views(protocols, report, settings, memory)
     for rule in _rules():
         rule_id, name = _identity(rule)
         for view in views:
@@ -59,7 +69,9 @@ def _add_tables(report: Report, protocol: Protocol) -> None:
             report.tables.append(table)
 
 
-def _views(protocols: list[Protocol], report: Report, settings: Settings) -> list[View]:
+def _views(
+    protocols: Sequence[Protocol], report: Report, settings: Settings, memory: Memory | None
+) -> list[View]:
     """What the rules look at: each protocol with what the search found out about it."""
     bounds = Bounds.of(settings)
     siblings = [tuple(p for p in protocols if p.manager is q.manager) for q in protocols]
@@ -70,7 +82,7 @@ def _views(protocols: list[Protocol], report: Report, settings: Settings) -> lis
     shared: dict[tuple[str, str], object] = {}
     views = []
     for system, same, evidence in zip(
-        systems, siblings, _search(systems, bounds, settings.jobs), strict=True
+        systems, siblings, _search(systems, bounds, settings.jobs, memory), strict=True
     ):
         if evidence.searched:
             report.searched.append(_searched(system, evidence, bounds))
@@ -90,7 +102,9 @@ def _system(
     return system
 
 
-def _search(systems: list[System], bounds: Bounds, jobs: int | None) -> list[Evidence]:
+def _search(
+    systems: list[System], bounds: Bounds, jobs: int | None, memory: Memory | None
+) -> list[Evidence]:
     """The evidence of each system; of those that work alike, one is searched."""
     first: dict[object, int] = {}
     of: list[int] = []
@@ -101,8 +115,24 @@ def _search(systems: list[System], bounds: Bounds, jobs: int | None) -> list[Evi
             first[likeness] = len(chosen)
             chosen.append(system)
         of.append(first[likeness])
-    found = gather_all(chosen, bounds, jobs)
+    found = _gathered(chosen, bounds, jobs, memory)
     return [found[i] for i in of]
+
+
+def _gathered(
+    systems: list[System], bounds: Bounds, jobs: int | None, memory: Memory | None
+) -> list[Evidence]:
+    if memory is None:
+        return gather_all(systems, bounds, jobs)
+    recalled = [memory.recall(system) for system in systems]
+    new = [s for s, known in zip(systems, recalled, strict=True) if known is None]
+    fresh = dict(zip(new, gather_all(new, bounds, jobs), strict=True))
+    for system, evidence in fresh.items():
+        memory.keep(system, evidence)
+    return [
+        fresh[system] if known is None else known
+        for system, known in zip(systems, recalled, strict=True)
+    ]
 
 
 def _searched(system: System, evidence: Evidence, bounds: Bounds) -> Searched:

@@ -11,13 +11,15 @@ from typing import Any, TypeVar
 from kvlint.discover.project import Module
 from kvlint.programs.ir import Instr, Op, Program, Where
 from kvlint.programs.machine import Machine, Shared
+from kvlint.protocol.domain import Member
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Protocol
 from kvlint.search.driver import endings
 from kvlint.search.environment import sort_frames
 from kvlint.search.evidence import Evidence, Moment, Witness, outer_site
 from kvlint.search.macro import Folder
-from kvlint.search.system import System, Thread
+from kvlint.search.system import Operation, System, Thread
+from kvlint.waiting import endless_polls
 from kvlint.walking import statements
 
 T = TypeVar("T")
@@ -130,6 +132,11 @@ class View:
             return (not witness.wide, -(revived * 4 + dropped * 2 + last))
 
         return sorted(self.evidence.of("pinned"), key=rank)
+
+    @cached_property
+    def endless(self) -> list[tuple[Operation, Member]]:
+        """Polls that never end while the peer is silent, each with a status that it is so in."""
+        return list(endless_polls(self))
 
     @cached_property
     def early_sides(self) -> frozenset[str]:

@@ -104,7 +104,11 @@ def _sender(frame: Frame) -> Where:
 
 
 def _end(view: View) -> str | None:
-    return "pinned" if any(w.kind == "pinned" for w in view.evidence.witnesses) else None
+    """Pinned, if polling waits for ever for the peer, which has given the room up.
+
+    That another schedule pins a room says nothing about this one.
+    """
+    return "pinned" if view.endless else None
 
 
 def _dropped(view: View, machine: Machine, pc: int, frame: object) -> Instr | None:

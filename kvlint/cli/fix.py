@@ -62,8 +62,10 @@ def run(args: argparse.Namespace) -> int:
     from kvlint.fix import kinds, loop, summary
     from kvlint.report import summary as searches
 
-    chosen = kinds.selected(flattened(args.letters), args.unsafe_fixes)
-    result = loop.fix(paths, settings, chosen, verify=args.verify)
+    letters = flattened(args.letters)
+    chosen = kinds.selected(letters, args.unsafe_fixes)
+    withheld = [kind for kind in kinds.selected(letters, True) if kind not in chosen]
+    result = loop.fix(paths, settings, chosen, withheld=withheld, verify=args.verify)
     written = not (args.diff or args.check)
     if written:
         _write(result)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 MAX_BYTES = 5_000_000
 _FIRST_READ = 1 << 16
 _replaced: dict[str, bytes] = {}
+Trees = dict[tuple[str, str], ast.Module]
+_trees: Trees | None = None
 
 
 class SourceError(Exception):
@@ -31,6 +33,17 @@ def instead(contents: Mapping[str, bytes]) -> Iterator[None]:
     finally:
         _replaced.clear()
         _replaced.update(before)
+
+
+@contextmanager
+def remembering(trees: Trees) -> Iterator[None]:
+    """Within, a text that was parsed once gives the very tree that it gave then."""
+    global _trees
+    before, _trees = _trees, trees
+    try:
+        yield
+    finally:
+        _trees = before
 
 
 def read_bytes(path: str) -> bytes:
@@ -98,7 +111,17 @@ def _line_of(data: bytes, offset: int) -> int:
 
 
 def parse(source: str, path: str) -> ast.Module:
-    """The tree of a file; never prints a warning about it."""
+    """The tree of a file."""
+    if _trees is None:
+        return _parsed(source, path)
+    tree = _trees.get((path, source))
+    if tree is None:
+        tree = _trees[path, source] = _parsed(source, path)
+    return tree
+
+
+def _parsed(source: str, path: str) -> ast.Module:
+    """Parse, and never print a warning about the text."""
     # Importing the module `warnings` is cheap (the interpreter has it loaded already).
     import warnings
 

@@ -38,8 +38,10 @@ BY_LETTER = {kind.letter: kind for kind in KINDS}
 def selected(letters: tuple[str, ...] | None, unsafe: bool) -> tuple[Kind, ...]:
     """The kinds that a run may apply; safe ones only unless `unsafe`.
 
-    Raises `UsageError` for a word that names none.
+    Raises `UsageError` for a word that names none, and where no word is given.
     """
+    if letters == ():
+        raise UsageError("--select: no fix is named (an unset variable?)")
     wanted = tuple(BY_LETTER) if letters is None else tuple(map(_letter, letters))
     return tuple(k for k in KINDS if k.letter in wanted and (k.safe or unsafe))
 

@@ -172,6 +172,10 @@ class _Statements(cst.CSTVisitor):
         self.slots: list[Slot] = []
         self.in_strings: set[int] = set()  # their white space is part of a value
 
+    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
+        span = self.get_metadata(PositionProvider, node)
+        return bool(span.start.line < span.end.line)  # else no string in it has two lines
+
     def visit_SimpleString(self, node: cst.SimpleString) -> None:
         self._string(node)
 

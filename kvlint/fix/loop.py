@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from kvlint.catalog import UNREADABLE_FILE
 from kvlint.config import Settings
 from kvlint.findings import Finding, Report
-from kvlint.fix.kinds import KINDS, Kind
+from kvlint.fix.kinds import Kind
 from kvlint.fix.overlay import Sources, tables_of
 from kvlint.fix.plan import Plan, make_plan
 from kvlint.fix.proof import State, Verdict, compare
@@ -37,13 +37,21 @@ class Result:
 
 
 def fix(
-    paths: Sequence[str], settings: Settings, kinds: Sequence[Kind], *, verify: bool = True
+    paths: Sequence[str],
+    settings: Settings,
+    kinds: Sequence[Kind],
+    *,
+    withheld: Sequence[Kind] = (),
+    verify: bool = True,
 ) -> Result:
-    """Find out what to write; nothing is written."""
+    """Find out what to write; nothing is written.
+
+    `withheld` are kinds that were asked for, but for the word that allows them.
+    """
     sources = Sources(paths, settings)
     report, scene = sources.state()
     findings = [f for f in select(report.findings, settings).shown if f.fixes]
-    result = Result(report=report, unsafe=list(_unsafe(findings, kinds)))
+    result = Result(report=report, unsafe=_taken_on(findings, withheld))
     result.plan = make_plan(sources, findings, kinds, (), scene)
     result.refused = list(result.plan.refused)
     if verify and result.plan.units:
@@ -53,11 +61,8 @@ def fix(
     return result
 
 
-def _unsafe(findings: Sequence[Finding], kinds: Sequence[Kind]) -> list[tuple[Kind, Finding]]:
-    return [
-        (kind, f) for kind in KINDS if not kind.safe and kind not in kinds
-        for f in findings if kind.letter in f.fixes
-    ]  # fmt: skip
+def _taken_on(findings: Sequence[Finding], kinds: Sequence[Kind]) -> list[tuple[Kind, Finding]]:
+    return [(kind, f) for kind in kinds for f in findings if kind.letter in f.fixes]
 
 
 def _prove(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kvlint.analysis import analyse
+from kvlint.analysis import analyse_protocols
 from kvlint.config import Settings
 from kvlint.discover import source
 from kvlint.discover.project import Project, load_project
@@ -13,6 +13,7 @@ from kvlint.findings import Report
 from kvlint.fix.unit import Scene
 from kvlint.protocol.detect import find_protocols
 from kvlint.protocol.model import Protocol
+from kvlint.search.memory import Memory
 from kvlint.tables import Transitions, state_name, transitions_of
 
 
@@ -33,23 +34,28 @@ Tables = dict[tuple[str, str, str, str], Cells]
 
 @dataclass(frozen=True)
 class Sources:
-    """The paths of a run with some files' contents replaced, by full path."""
+    """The paths of a run with some files' contents replaced, by full path.
+
+    What one version of the sources has in common with another is parsed and searched once.
+    """
 
     paths: Sequence[str]
     settings: Settings
     changed: Mapping[str, bytes] = field(default_factory=dict)
+    _memory: Memory = field(default_factory=Memory)
+    _trees: source.Trees = field(default_factory=dict)
 
     def scene(self) -> Scene:
         """The project and its protocols, for the codemods."""
-        with source.instead(self.changed):
+        with source.instead(self.changed), source.remembering(self._trees):
             return self._scene(self._load())
 
     def state(self) -> tuple[Report, Scene]:
         """The whole analysis, and the scene that it saw."""
-        with source.instead(self.changed):
-            project = self._load()
-            report = analyse(project, self.settings)
-            return report, self._scene(project)
+        with source.instead(self.changed), source.remembering(self._trees):
+            scene = self._scene(self._load())
+            report = analyse_protocols(scene.project, scene.protocols, self.settings, self._memory)
+            return report, scene
 
     def _scene(self, project: Project) -> Scene:
         scene = Scene(project, find_protocols(project, self.settings.protocol))

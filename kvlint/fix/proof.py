@@ -159,5 +159,12 @@ def _depth(before: Sequence[Searched], after: Sequence[Searched]) -> Iterator[st
         elif set(one.threads) - set(other.threads):
             lost = ", ".join(sorted(set(one.threads) - set(other.threads)))
             yield f"{one.class_name} would no longer be searched with {lost}"
+        elif gone := _disturbances(one) - _disturbances(other):
+            yield f"{one.class_name} would no longer be searched with: {', '.join(sorted(gone))}"
         elif (other.preemptions, other.chunks) < (one.preemptions, one.chunks):
             yield f"{one.class_name} would be searched less deeply"
+
+
+def _disturbances(one: Searched) -> set[str]:
+    """What may happen to a request in a search, be it in every run or in one of its own."""
+    return {*one.runs, *one.messages}

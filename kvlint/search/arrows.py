@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from kvlint.programs.ir import Instr
 from kvlint.programs.machine import Env
 from kvlint.search.driver import Phase
 from kvlint.search.footprint import NOTHING, Footprint, Footprints
@@ -30,7 +31,6 @@ class Place(NamedTuple):
     last: bool | None = None
     wide: bool = True
     fed: bool = False
-    waiting: bool = False
 
 
 @dataclass(slots=True)
@@ -38,16 +38,55 @@ class Arrow:
     """One leap of one thread, by number: the place that it leads to and the world there.
 
     `code` is both, packed as they stand in a state (`packing`). `wide` says that a switch at its
-    end interrupts nobody, `notable` that the leap may hold a bad event.
+    end interrupts nobody, `notable` that the leap may hold a bad event. `raises` counts the calls
+    on the way that raise for a reason that is not known. `way` is what the thread did before, in
+    the same stretch.
     """
 
     place: int
     world: World
     code: int
-    leap: Leap
     footprint: Footprint
     wide: bool
     notable: bool
+    raises: int
+    last: Leap
+    way: Arrow | None = None
+
+    @property
+    def death(self) -> Instr | None:
+        """The instruction that raised out of the thread or the call."""
+        return self.last.death
+
+    @property
+    def leap(self) -> Leap:
+        """The whole leap, put together when it is asked for: most never are."""
+        if self.way is None:
+            return self.last
+        before, last = self.way.leap, self.last
+        return replace(
+            last,
+            wide=self.wide,
+            events=(*before.events, *last.events),
+            decisions=(*before.decisions, *last.decisions),
+        )
+
+    def after(self, way: Arrow | None) -> Arrow:
+        """The arrow when the thread has come along `way`."""
+        if way is None:
+            return self
+        footprint = way.footprint.also(self.footprint)
+        return Arrow(
+            self.place,
+            self.world,
+            self.code,
+            footprint,
+            self.wide,
+            self.notable,
+            way.raises + self.raises,
+            self.last,
+            way,
+        )
 
 
 @dataclass(slots=True)
@@ -56,6 +95,15 @@ class Pause:
 
     arrow: Arrow
     last: Footprint
+
+
+@dataclass(slots=True)
+class Group:
+    """Pauses that look the same to the other threads; `last` are the last accesses of all."""
+
+    code: int
+    last: Footprint
+    pauses: list[Pause]
 
 
 @dataclass(slots=True)
@@ -68,7 +116,7 @@ class Stretch:
     """
 
     ends: list[Arrow] = field(default_factory=list)
-    pauses: list[Pause] = field(default_factory=list)
+    pauses: list[Group] = field(default_factory=list)
     notable: list[Arrow] = field(default_factory=list)
     footprint: Footprint = NOTHING  # of everything that the thread may do on the way
     cut: bool = False

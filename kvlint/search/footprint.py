@@ -7,9 +7,9 @@ Partial-Order Methods for the Verification of Concurrent Systems (LNCS 1032, 199
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from kvlint.programs.ir import Op
+from kvlint.programs.ir import Instr, Op
 from kvlint.programs.machine import Shared
 from kvlint.search.macro import Event
 
@@ -20,8 +20,7 @@ STATUS, QUEUE, FRAMES, FIELDS, OPENED = (1 << i for i in range(5))
 FIRST_NAMED = 5
 
 
-@dataclass(frozen=True)
-class Footprint:
+class Footprint(NamedTuple):
     """The parts that a leap reads and the parts that it changes, as bits.
 
     A store of what was there already changes nothing, but it is a read: it undoes what another
@@ -31,7 +30,8 @@ class Footprint:
     reads: int
     writes: int
 
-    def __or__(self, other: Footprint) -> Footprint:
+    def also(self, other: Footprint) -> Footprint:
+        """The footprint of both."""
         return Footprint(self.reads | other.reads, self.writes | other.writes)
 
     def conflicts(self, other: Footprint) -> bool:
@@ -52,6 +52,7 @@ class Footprints:
             self._bits[name] = 1 << (FIRST_NAMED + len(self._bits))
         self.tables = sum(self._bits.values())
         self._locks: dict[str, int] = {}
+        self._reads: dict[Instr, int] = {}
 
     def lock(self, name: str) -> int:
         """The bit of a lock."""
@@ -63,18 +64,28 @@ class Footprints:
         """The footprint of a leap with these events; a read of a field is not among them."""
         reads = 0
         for event in events:
-            op, name = event.instr.op, event.instr.name
-            if op in TABLES:
-                reads |= self._bits.get(name, 0)
-            elif op in LOCKS:
-                reads |= self.lock(name)
-            elif op in QUEUES:
-                reads |= QUEUE
-            elif op is Op.RECV:
-                reads |= FRAMES
+            reads |= self.reads(event.instr)
         return Footprint(reads, self._changed(before, after))
 
+    def reads(self, instr: Instr) -> int:
+        """The part that an instruction looks at."""
+        found = self._reads.get(instr)
+        if found is None:
+            found = self._reads[instr] = self._looked_at(instr)
+        return found
+
+    def _looked_at(self, instr: Instr) -> int:
+        if instr.op in TABLES:
+            return self._bits.get(instr.name, 0)
+        if instr.op in LOCKS:
+            return self.lock(instr.name)
+        if instr.op in QUEUES:
+            return QUEUE
+        return FRAMES if instr.op is Op.RECV else 0
+
     def _changed(self, before: Shared, after: Shared) -> int:
+        if before is after:
+            return 0
         writes = 0
         if before.status is not after.status or before.failed != after.failed:
             writes |= STATUS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvlint.programs.machine import Shared
-from kvlint.search.arrows import Arrow, Place, Stretch
+from kvlint.search.arrows import Arrow, Pause, Place, Stretch
 from kvlint.search.footprint import NOTHING, Footprint
 from kvlint.search.packing import (
     HELD_BITS,
@@ -70,30 +70,47 @@ class Graph:
     def ways(self, state: State, rows: list[Row], may_interrupt: bool) -> Iterator[Way]:
         """Every way on. While a thread is held, only what conflicts with its last access."""
         held = self._held(state)
-        last = None if held is None else held[1]
+        if held is not None:
+            yield from self._ways_while_held(state, rows, may_interrupt, held[1])
+            return
         for thread, stretch in rows:
-            if last is not None and not last.conflicts(stretch.footprint):
+            kept = state & self._kept[thread]
+            for arrow in stretch.ends:
+                yield kept | arrow.code, thread, arrow, 0
+            if stretch.pauses:
+                cost = 1 if self.place(state, thread).wide else 0
+                if may_interrupt or not cost:
+                    for pause, after in self._interruptions(kept, thread, stretch):
+                        yield after, thread, pause.arrow, cost
+
+    def _ways_while_held(
+        self, state: State, rows: list[Row], may_interrupt: bool, last: Footprint
+    ) -> Iterator[Way]:
+        for thread, stretch in rows:
+            if not last.conflicts(stretch.footprint):
                 continue
             kept = state & self._kept[thread]
             for arrow in stretch.ends:
-                if last is None or last.conflicts(arrow.footprint):
+                if last.conflicts(arrow.footprint):
                     yield kept | arrow.code, thread, arrow, 0
             if stretch.pauses:
                 cost = 1 if self.place(state, thread).wide else 0
                 if may_interrupt or not cost:
-                    yield from self._interruptions(kept, thread, stretch, last, cost)
+                    for pause, after in self._interruptions(kept, thread, stretch):
+                        if last.conflicts(pause.arrow.footprint):
+                            yield after, thread, pause.arrow, cost
 
     def _interruptions(
-        self, kept: State, thread: int, stretch: Stretch, last: Footprint | None, cost: int
-    ) -> Iterator[Way]:
-        """The ways to a pause after which another thread has something to say."""
-        for pause in stretch.pauses:
-            arrow = pause.arrow
-            if last is not None and not last.conflicts(arrow.footprint):
-                continue
-            after = kept | arrow.code
-            if pause.last.conflicts(self._of_the_others(after, thread)):
-                yield holding(after, self._pause(thread, pause.last)), thread, arrow, cost
+        self, kept: State, thread: int, stretch: Stretch
+    ) -> Iterator[tuple[Pause, State]]:
+        """The pauses after which another thread has something to say, and the states there."""
+        for group in stretch.pauses:
+            theirs = self._of_the_others(kept | group.code, thread)
+            if group.last.conflicts(theirs):
+                for pause in group.pauses:
+                    if pause.last.conflicts(theirs):
+                        held = self._pause(thread, pause.last)
+                        yield pause, holding(kept | pause.arrow.code, held)
 
     def _of_the_others(self, state: State, thread: int) -> Footprint:
         """All that the other threads may do in their next stretches."""
@@ -104,7 +121,7 @@ class Graph:
             found = NOTHING
             for other in self.running:
                 if other != thread:
-                    found |= self._stretch(other, state).footprint
+                    found = found.also(self._stretch(other, state).footprint)
             known[key] = found
         return found
 

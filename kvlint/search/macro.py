@@ -1,8 +1,8 @@
 """Fold steps: run one thread from a switch point to the next, remembering the result.
 
 A thread's local steps cannot be seen by others, so only the points where a switch can matter
-become states of the search. In the wide mode that is where a thread blocks, and the first wait or
-transfer after an access to something shared; in the narrow mode every access to something shared.
+become places of the search: every access to something shared (`narrow`). Where a thread is run
+alone, to see what one message or one chunk does, it may as well run to the next wait.
 
 Local steps do not depend on the shared state, so the way from one access to the next is worked out
 once per place; and a leap is worked out once per part of the shared state that the thread looks at.
@@ -120,7 +120,7 @@ class Folder:
         key = (pc, env, self.seen_of(shared), feed, waiting)
         found = self._leaps.get(key)
         if found is None:
-            found = self._leaps[key] = self._fold(pc, env, key[2], feed, waiting)
+            found = self._leaps[key] = self.fold(pc, env, key[2], feed, waiting)
         if key[2] == shared:
             return found
         return [
@@ -201,9 +201,19 @@ class Folder:
 
     # -- leaps -----------------------------------------------------------------------
 
-    def _fold(
-        self, pc: int, env: Env, shared: Shared, feed: bool | None, waiting: bool
+    def fold(
+        self,
+        pc: int,
+        env: Env,
+        shared: Shared,
+        feed: bool | None = None,
+        waiting: bool = False,
     ) -> list[Leap]:
+        """The same as `leaps`, not remembered, for a shared state of what the program looks at."""
+        if self.narrow and not waiting and self.machine.code[pc].op in VISIBLE:
+            found = self._one_access(pc, env, shared, feed)
+            if found is not None:
+                return found
         start = _Run(pc, env, shared, False, False, (), ())
         done: _Done = {}
         seen: _Seen = set()
@@ -219,6 +229,34 @@ class Folder:
             first = False
             todo = ahead
         self.cut = self.cut or bool(todo)
+        return list(done.values())
+
+    def _one_access(
+        self, pc: int, env: Env, shared: Shared, feed: bool | None
+    ) -> list[Leap] | None:
+        """One access and the local ways to the next one: most leaps of the narrow pass.
+
+        None if there is more to them, such as a field on the way.
+        """
+        code = self.machine.code
+        instr = code[pc]
+        done: _Done = {}
+        for step in self.machine.steps(pc, env, shared, feed):
+            after = step.shared
+            event = Event(instr, shared, after, step.pc)
+            hops = self.hops(step.pc, step.env)
+            if not hops:
+                return None
+            for hop in hops:
+                op = code[hop.pc].op
+                if op in FIELDS:
+                    return None
+                wide = hop.waited or op not in VISIBLE or op in BLOCKS
+                key = (hop.pc, hop.env, after, wide, False)
+                if key not in done:
+                    events = (event, *(Event(i, after, after, to) for i, to in hop.shown))
+                    death = code[hop.pc] if op is Op.DEAD else None
+                    done[key] = Leap(hop.pc, hop.env, after, wide, events, hop.decisions, death)
         return list(done.values())
 
     def _execute(
@@ -292,12 +330,12 @@ class Folder:
     def _stop(
         self, run: _Run, pc: int, env: Env, wide: bool, done: _Done, waiting: bool = False
     ) -> None:
-        key = (pc, env, run.shared, waiting)
+        key = (pc, env, run.shared, wide, waiting)
         if key not in done:
             instr = self.machine.code[pc]
             death = instr if instr.op is Op.DEAD else None
             done[key] = Leap(pc, env, run.shared, wide, run.events, run.decisions, death, waiting)
 
 
-_Done = dict[tuple[int, Env, Shared, bool], Leap]
+_Done = dict[tuple[int, Env, Shared, bool, bool], Leap]
 _Seen = set[tuple[int, Env, Shared, bool, bool]]

@@ -7,6 +7,8 @@ clear what the thread can change, add what it leaves.
 
 from __future__ import annotations
 
+from functools import cache
+
 from kvlint.search.world import ELSEWHERE, Sight, World
 
 State = int
@@ -31,7 +33,12 @@ def packed(world: World, places: tuple[int, ...]) -> State:
 
 def code(thread: int, place: int, world: World) -> int:
     """What a thread leaves behind: its place, and the parts of the world that it sees."""
-    found = _fitting(place) << (WIDTH * (PLACES + thread))
+    return _fitting(place) << (WIDTH * (PLACES + thread)) | _world_bits(world)
+
+
+@cache
+def _world_bits(world: World) -> int:
+    found = 0
     for index, number in enumerate(world):
         if number != ELSEWHERE:
             found |= _fitting(number) << (WIDTH * index)

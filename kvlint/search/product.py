@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from kvlint.programs.ir import Instr
-from kvlint.search.arrows import IDLE
+from kvlint.search.arrows import IDLE, Arrow
 from kvlint.search.driver import Phase
 from kvlint.search.graph import Graph, Row
 from kvlint.search.macro import Event, Leap
@@ -34,7 +34,7 @@ class Finish:
 
     kind: str
     state: State
-    last: tuple[State, int, Leap] | None = None
+    last: tuple[State, int, Arrow] | None = None
     event: Event | None = None
     seen: frozenset[object] = frozenset()
 
@@ -70,15 +70,17 @@ class Search:
         self.max_states = max_states
         self.only = only
         self.deadline = deadline
-        self.transitions = Transitions(system, run, narrow, only)
+        self.transitions = Transitions(system, run, only)
         self.graph = Graph(self.transitions)
         self.threads = self.transitions.threads
         self.driver = self.transitions.driver
         self.driver_index = self.transitions.driver_index
-        self.parents: dict[State, tuple[State, int, Leap] | None] = {}
+        self.parents: dict[State, tuple[State, int, Arrow] | None] = {}
         self._noted: set[object] = set()
         self._looked_at: set[tuple[int, int]] = set()
         self._level_of: dict[State, int] = {}
+        self._depth: dict[State, int] = {}
+        self._doubts: dict[State, int] = {}
         self._expanded: set[State] = set()
 
     def name_of(self, thread: int) -> str:
@@ -99,6 +101,7 @@ class Search:
         start = self.graph.initial()
         self.parents[start] = None
         self._level_of[start] = 0
+        self._depth[start] = 0
         levels: list[deque[State]] = [deque() for _ in range(self.bound + 1)]
         levels[0].append(start)
         for spent in range(self.bound + 1):
@@ -125,18 +128,19 @@ class Search:
             self._expanded.add(state)
             rows = self.graph.rows(state)
             for after, thread, arrow in self.graph.notable(state, self._not_looked_at(state, rows)):
-                self._look(state, after, thread, arrow.leap, outcome)
+                self._look(state, after, thread, arrow, outcome)
             moved = False
             may_stop = self._may_stop_sending(state)
             for after, thread, arrow, cost in self.graph.ways(state, rows, spent < self.bound):
                 moved = moved or self._moves(state, after, may_stop)
                 known = self._level_of.get(after)
                 if known is not None and known <= spent + cost:
+                    if after in self._doubts and known == spent + cost:
+                        self._prefer(state, after, thread, arrow)
                     continue
-                leap = arrow.leap
-                if leap.death is not None and thread < len(self.threads):
+                if arrow.death is not None and thread < len(self.threads):
                     continue  # a bad end; what comes after it adds nothing
-                if self._reach(state, after, thread, leap, spent + cost, outcome):
+                if self._reach(state, after, thread, arrow, spent + cost, outcome):
                     levels[spent + cost].append(after)
             if not moved and not state & HELD_BITS:
                 self._judge(state, outcome)
@@ -153,7 +157,7 @@ class Search:
         state: State,
         after: State,
         thread: int,
-        leap: Leap,
+        arrow: Arrow,
         level: int,
         outcome: Outcome,
     ) -> bool:
@@ -167,8 +171,27 @@ class Search:
             outcome.limits.add("max-states")
             return False
         self._level_of[after] = level
-        self.parents[after] = (state, thread, leap)
+        self._lead(state, after, thread, arrow)
         return True
+
+    def _lead(self, state: State, after: State, thread: int, arrow: Arrow) -> None:
+        """Let the way to a state go through another."""
+        self.parents[after] = (state, thread, arrow)
+        self._depth[after] = self._depth[state] + 1
+        doubts = self._doubts.get(state, 0) + arrow.raises
+        if doubts:
+            self._doubts[after] = doubts
+        else:
+            self._doubts.pop(after, None)
+
+    def _prefer(self, state: State, after: State, thread: int, arrow: Arrow) -> None:
+        """Of two ways of one length, keep the one on which fewer calls raise for no known reason.
+
+        It is the better witness: the other may end as badly without the disturbance.
+        """
+        fewer = self._doubts.get(state, 0) + arrow.raises < self._doubts[after]
+        if fewer and after not in self._expanded and self._depth[after] == self._depth[state] + 1:
+            self._lead(state, after, thread, arrow)
 
     def _is_late(self) -> bool:
         return self.deadline is not None and monotonic() >= self.deadline
@@ -185,15 +208,18 @@ class Search:
         self._looked_at.update((id(row[1]), where) for row in found)
         return found
 
-    def _look(self, state: State, after: State, thread: int, leap: Leap, outcome: Outcome) -> None:
-        """Bad things on a way; the first of each kind and place is kept."""
-        if leap.death is not None:
+    def _look(
+        self, state: State, after: State, thread: int, arrow: Arrow, outcome: Outcome
+    ) -> None:
+        """Bad things at the end of a way; the first of each kind and place is kept."""
+        last = (after, thread, arrow)
+        if arrow.death is not None:
             kind = "dead-thread" if thread < len(self.threads) else "dead-call"
-            if kind == "dead-thread" or leap.death.note == "KeyError":
-                self._note(outcome, Finish(kind, state, (after, thread, leap)), leap.death)
+            if kind == "dead-thread" or arrow.death.note == "KeyError":
+                self._note(outcome, Finish(kind, state, last), arrow.death)
         phase = self._phase(state)
         domain = self.system.protocol.domain
-        for event in leap.events:
+        for event in arrow.last.events:
             before, now = event.before.status, event.after.status
             if before is now or now is None:
                 continue
@@ -209,7 +235,7 @@ class Search:
             if phase.stage != "gone":
                 fields = self.graph.shared(after).fields
                 seen = self.driver.view(event.after.having(fields=fields))
-            finish = Finish(kind, state, (after, thread, leap), event, seen)
+            finish = Finish(kind, state, last, event, seen)
             self._note(outcome, finish, event.instr)
 
     def _own_failure(self, thread: int, event: Event) -> bool:
@@ -260,11 +286,14 @@ class Search:
 
     def path(self, finish: Finish) -> list[tuple[State, int, Leap]]:
         """The shortest path to a bad end: (state after, thread, leap)."""
-        found = [finish.last] if finish.last is not None else []
+        found = []
+        if finish.last is not None:
+            after, thread, arrow = finish.last
+            found.append((after, thread, arrow.leap))
         state = finish.state
         parent = self.parents[state]
         while parent is not None:
-            found.append((state, parent[1], parent[2]))
+            found.append((state, parent[1], parent[2].leap))
             state = parent[0]
             parent = self.parents[state]
         return found[::-1]

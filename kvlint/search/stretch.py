@@ -1,20 +1,22 @@
 """A thread's way from one place where it waits to the next, and where it may be interrupted.
 
-In the narrow pass the accesses of one thread are put together to a stretch: everything that it
-does until it waits, ends or cannot go on. Another thread is let in after an access only if what it
-does next conflicts with that access; otherwise it could as well have come before it, so nothing is
-lost (the argument of sleep sets: Godefroid, LNCS 1032, chapter 5). The bound counts the stretches
-that are interrupted, not the interruptions, because coming earlier must never cost more.
+The accesses of one thread are put together to a stretch: everything that it does until it waits,
+ends or cannot go on. In the wide pass nothing interrupts one. In the narrow pass another thread is
+let in after an access only if what it does next conflicts with that access; otherwise it could as
+well have come before it, so nothing is lost (the argument of sleep sets: Godefroid, LNCS 1032,
+chapter 5). The bound counts the stretches that are interrupted, not the interruptions, because
+coming earlier must never cost more.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import replace
 
-from kvlint.search.arrows import Arrow, Pause, Stretch
+from kvlint.search.arrows import Arrow, Group, Pause, Stretch
 from kvlint.search.footprint import Footprint
-from kvlint.search.macro import MAX_FOLD, Leap
+from kvlint.search.macro import MAX_FOLD
 from kvlint.search.packing import code
 from kvlint.search.transitions import Transitions
 from kvlint.search.world import World
@@ -39,8 +41,11 @@ class Stretches:
                 found = Stretch(arrows, notable=[a for a in arrows if a.notable])
             else:
                 found = _Walk(self.transitions, thread, opened).over(arrows)
-            for arrow in (*found.ends, *(pause.arrow for pause in found.pauses)):
-                found.footprint |= arrow.footprint
+            for arrow in found.ends:
+                found.footprint = found.footprint.also(arrow.footprint)
+            for group in found.pauses:
+                for pause in group.pauses:
+                    found.footprint = found.footprint.also(pause.arrow.footprint)
             known[spot] = found
         return found
 
@@ -74,12 +79,24 @@ class _Walk:
                 held_up.append(node)
         self.stretch.cut = bool(todo)
         stops = {*held_up, *self._spins(held_up)}
-        for node in self.ways:
-            if node in stops:
-                self.stretch.ends.append(self._let_go(node))
-            else:
-                self.stretch.pauses.append(Pause(self.ways[node], self.last[node]))
+        self.stretch.ends += [self._let_go(node) for node in self.ways if node in stops]
+        self.stretch.pauses = self._grouped(node for node in self.ways if node not in stops)
         return self.stretch
+
+    def _grouped(self, nodes: Iterable[Node]) -> list[Group]:
+        """The pauses by what the others see of them: the world, and the scheduler's place."""
+        groups: dict[object, Group] = {}
+        is_driver = self.thread == self.transitions.driver_index
+        for node in nodes:
+            pause = Pause(self.ways[node], self.last[node])
+            key = node if is_driver else node[1]
+            group = groups.get(key)
+            if group is None:
+                groups[key] = Group(pause.arrow.code, pause.last, [pause])
+            else:
+                group.pauses.append(pause)
+                group.last = group.last.also(pause.last)
+        return list(groups.values())
 
     def _step(self, node: Node | None, arrows: list[Arrow]) -> list[Node]:
         """Every way on by one access; the places inside the stretch that are new."""
@@ -89,7 +106,7 @@ class _Walk:
             to = (arrow.place, arrow.world)
             new = to not in (self._ended if arrow.wide else self.ways)
             if new or arrow.notable:
-                whole = arrow if way is None else _joined(way, arrow)
+                whole = arrow.after(way)
                 if arrow.notable:
                     self.stretch.notable.append(whole)
             if arrow.wide:
@@ -141,28 +158,14 @@ class _Walk:
         place = self.transitions.places.values[node[0]]._replace(wide=True)
         number = self.transitions.places.of(place)
         waits = self.transitions.waits_for(self.thread, place)
-        return replace(
-            way,
-            place=number,
-            code=code(self.thread, number, way.world),
-            leap=replace(way.leap, wide=True),
-            footprint=way.footprint | waits,
-            wide=True,
+        return Arrow(
+            number,
+            way.world,
+            code(self.thread, number, way.world),
+            way.footprint.also(waits),
+            True,
+            way.notable,
+            way.raises,
+            replace(way.last, wide=True),
+            way.way,
         )
-
-
-def _joined(way: Arrow, last: Arrow) -> Arrow:
-    """Two arrows of one thread as one."""
-    first, then = way.leap, last.leap
-    leap = Leap(
-        then.pc,
-        then.env,
-        then.shared,
-        then.wide,
-        (*first.events, *then.events),
-        (*first.decisions, *then.decisions),
-        then.death,
-        then.waiting,
-    )
-    footprint = way.footprint | last.footprint
-    return Arrow(last.place, last.world, last.code, leap, footprint, last.wide, last.notable)

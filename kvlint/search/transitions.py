@@ -46,26 +46,25 @@ class Transitions:
     outside callers (`caller_index`). `active` are those that run: a ticker only if it is the run's.
     """
 
-    def __init__(
-        self, system: System, run: Run, narrow: bool, only: Decisions | None = None
-    ) -> None:
+    def __init__(self, system: System, run: Run, only: Decisions | None = None) -> None:
         self.system = system
         self.run = run
-        self.narrow = narrow
         self.only = only
         self.threads = system.threads
         self.active = [
             i for i, t in enumerate(self.threads) if t.kind != "ticker" or t in run.tickers
         ]
-        self.folders = [system.folder(t.program, i, narrow) for i, t in enumerate(self.threads, 1)]
+        self.folders = [
+            system.folder(t.program, i, narrow=True) for i, t in enumerate(self.threads, 1)
+        ]
         self.driver_index = len(self.threads)
         self.caller_index = self.driver_index + 1
         self.driver = Driver(system, run.chunks, run.aborts)
         self.liveness = _liveness(self)
-        memo = system.memos.get((narrow, self.liveness))
+        memo = system.memos.get(self.liveness)
         if memo is None:
             memo = Memo(Footprints(system.protocol.status_table, system.tracked))
-            system.memos[narrow, self.liveness] = memo
+            system.memos[self.liveness] = memo
         self.places, self.worlds, self.footprints = memo.places, memo.worlds, memo.footprints
         keys = [*self.threads, (run.chunks, run.aborts, bool(run.callers)), (run.callers,)]
         self._arrows = [memo.arrows.setdefault(key, {}) for key in keys]
@@ -126,21 +125,34 @@ class Transitions:
             place, seen, opened = spot
             start, shared = self.places.values[place], self.worlds.shared(seen)
             found = known[spot] = [
-                self._arrow(thread, start, shared, to, leap)
+                self._arrow(thread, start, seen, shared, to, leap)
                 for to, leap in self._leaps(thread, start, shared, opened)
             ]
         return found
 
-    def _arrow(self, thread: int, start: Place, shared: Shared, to: Place, leap: Leap) -> Arrow:
-        notable = leap.death is not None or any(
-            event.before.status is not event.after.status and self._is_notable(event)
-            for event in leap.events
-        )
-        footprint = self._footprint(thread, start, shared, to, leap) if self.narrow else NOTHING
+    def _arrow(
+        self, thread: int, start: Place, seen: World, shared: Shared, to: Place, leap: Leap
+    ) -> Arrow:
+        footprint = self._footprint(thread, start, shared, to, leap)
         to = self._settled(thread, to, leap)
-        after = self.worlds.number(self._kept(thread, to, leap.shared), self.sights[thread])
+        world = seen
+        if leap.shared is not shared or to.pc == IDLE:
+            world = self.worlds.number(self._kept(thread, to, leap.shared), self.sights[thread])
         place = self.places.of(to)
-        return Arrow(place, after, code(thread, place, after), leap, footprint, to.wide, notable)
+        packed = code(thread, place, world)
+        raises = sum(i.op is Op.CHOICE and target != i.next for i, target in leap.decisions)
+        notable = self._notable(leap)
+        return Arrow(place, world, packed, footprint, to.wide, notable, raises, leap)
+
+    def _notable(self, leap: Leap) -> bool:
+        """Whether the leap may hold a bad event."""
+        if leap.death is not None:
+            return True
+        for event in leap.events:
+            before, after = event.before, event.after
+            if before.status is not after.status and self._is_notable(event):
+                return True
+        return False
 
     def _is_notable(self, event: Event) -> bool:
         """Whether a change of the status makes the room, or takes a failure back."""
@@ -148,17 +160,11 @@ class Transitions:
         return before is None or self.system.protocol.domain.is_failure(before)
 
     def _settled(self, thread: int, to: Place, leap: Leap) -> Place:
-        """The place, or IDLE if all that is left there is to wait and be through."""
+        """The place, or IDLE for a thread that nothing can bring back."""
         if to.pc == IDLE:
             return to
-        folder = self.folder(thread, to)
-        code = folder.machine.code
-        left = {to.pc}
-        if to.waiting:
-            left = {hop.pc for hop in folder.hops(to.pc, to.env) if hop.waited}
-        if not all(waits_in_vain(code[pc], leap.shared) for pc in left):
-            return to
-        if to.waiting and any(code[pc].op is Op.DEAD for pc in left):
+        instr = self.folder(thread, to).machine.code[to.pc]
+        if not waits_in_vain(instr, leap.shared):
             return to
         return Place(IDLE, phase=to.phase, turns=to.turns)
 
@@ -175,24 +181,36 @@ class Transitions:
     ) -> Footprint:
         """What the leap looks at and changes, the conditions for it to be taken included."""
         found = self.footprints.of(leap.events, shared, leap.shared)
-        reads, writes = found.reads, found.writes
         if start.pc == IDLE or self.folder(thread, start).reads_fields:
-            reads |= FIELDS
+            found = found.also(Footprint(FIELDS, 0))
         if self._outside[thread]:
-            reads |= OPENED
+            found = found.also(Footprint(OPENED, 0))
         if thread == self.driver_index:
-            reads |= self.footprints.tables if start.pc == IDLE else STATUS
-            if _knows_of_room(start) != _knows_of_room(to):
-                writes |= OPENED
-            if _stage(start) != _stage(to):
-                writes |= STATUS  # what a store means depends on how far the scheduler is
+            found = found.also(self._of_the_plan(start, to))
+        return found
+
+    def _of_the_plan(self, start: Place, to: Place) -> Footprint:
+        """What the scheduler looks at to choose a leap, and what the leap means to the others."""
+        reads = writes = 0
+        before, after = start.phase, to.phase
+        assert before is not None
+        assert after is not None
+        if after.stage == "over" != before.stage:
+            reads |= self.footprints.tables  # polled
+        operation = start.operation or to.operation
+        planned = operation is not None and operation.kind in ("open", "feed")
+        if planned or before.stage == "new" or after.fed != before.fed:
+            reads |= STATUS  # the way through is chosen by it
+        if _knows_of_room(start) != _knows_of_room(to):
+            writes |= OPENED
+        if before.stage == "new" != after.stage:
+            writes |= STATUS  # only from now on does a store make a room anew
         return Footprint(reads, writes)
 
     def waits_for(self, thread: int, place: Place) -> Footprint:
         """What a thread that cannot go on at this place looks at: the lock that it asks for."""
         instr = self.folder(thread, place).machine.code[place.pc]
-        is_lock = instr.op is Op.LOCK
-        return Footprint(self.footprints.lock(instr.name), 0) if is_lock else NOTHING
+        return Footprint(self.footprints.reads(instr), 0) if instr.op is Op.LOCK else NOTHING
 
     def _allowed(self, leap: Leap) -> bool:
         assert self.only is not None
@@ -205,7 +223,7 @@ class Transitions:
         if place.operation is None:
             return self.folders[thread]
         number = len(self.system.threads) + 1 + thread - self.driver_index
-        return self.system.folder(place.operation.program, number, self.narrow)
+        return self.system.folder(place.operation.program, number, narrow=True)
 
     def _leaps(
         self, thread: int, place: Place, shared: Shared, opened: bool
@@ -221,7 +239,8 @@ class Transitions:
             return
         if thread < len(self.threads) and not self._enabled(thread, place, opened):
             return
-        for leap in folder.leaps(place.pc, place.env, shared, place.last, place.waiting):
+        fold = folder.fold if place.operation is None else folder.leaps  # arrows are remembered
+        for leap in fold(place.pc, place.env, shared, place.last):
             if self._as_planned(thread, place, leap, shared, folder):
                 yield self._advance(thread, place, leap, folder), leap
 
@@ -248,7 +267,7 @@ class Transitions:
                 e.instr.op is Op.WINDOW for e in leap.events
             ):
                 turns += 1
-            return Place(leap.pc, leap.env, turns=turns, wide=leap.wide, waiting=leap.waiting)
+            return Place(leap.pc, leap.env, turns=turns, wide=leap.wide)
         if op in ENDS:  # an exception goes to the caller, who is done with the call as well
             return Place(IDLE, (), None, place.phase, place.turns)
         fed = place.fed or any(e.instr.op is Op.PUT for e in leap.events)
@@ -261,7 +280,6 @@ class Transitions:
             place.last,
             leap.wide,
             fed,
-            leap.waiting,
         )
 
     def _schedule(self, place: Place, shared: Shared) -> Iterator[tuple[Place, Leap]]:

@@ -201,13 +201,16 @@ def test_a_narrow_window_of_the_method_made_sticky_is_left_open_and_said() -> No
     [
         ({"complete": False}, "the search of M would give up"),
         ({"threads": ()}, "M would no longer be searched with worker"),
+        ({"runs": ("plain",)}, "M would no longer be searched with: abort"),
+        ({"messages": ()}, "M would no longer be searched with: META"),
         ({"preemptions": 1}, "M would be searched less deeply"),
         ({"chunks": 1}, "M would be searched less deeply"),
         ({"class_name": "N"}, "M would no longer be searched"),
     ],
 )
 def test_the_search_must_be_as_deep(change: dict[str, object], objection: str) -> None:
-    bad, before = finding("KV103"), Searched("M", ("worker",), 10, 2, True, 2)
+    bad = finding("KV103")
+    before = Searched("M", ("worker",), 10, 2, True, 2, ("plain", "abort"), messages=("META",))
     after = replace(before, **change)  # type: ignore[arg-type]
     verdict = compare(state(bad, searched=before), state(searched=after), [unit(bad)])
     assert verdict.objections == [objection]

@@ -181,6 +181,16 @@ def test_they_are_not_made_without_being_asked_for(tmp_path: Path) -> None:
     )
 
 
+def test_only_what_was_selected_is_offered(tmp_path: Path) -> None:
+    assert fixed(backend(), tmp_path, "--select", "B,D", "--no-verify").call.err == (
+        "kvlint: 1 finding left to the unsafe fix D (--unsafe-fixes)\n"
+        "kvlint: fixed 1 finding with 1 change in 1 file\n"
+    )
+    # The finding of C stays, and is neither unsafe to ask for nor asked for.
+    call = fixed(backend(), tmp_path, "--select", "A", "--unsafe-fixes", "--no-verify").call
+    assert "left to" not in call.err
+
+
 def test_the_window_that_fix_a_leaves_is_closed_in_the_same_run(tmp_path: Path) -> None:
     update = "def update_status(self, room, status):\n    self.request_status[room] = status\n"
     result = fixed(backend(update), tmp_path, "--select", "A,D", "--unsafe-fixes")
