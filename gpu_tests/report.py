@@ -47,7 +47,7 @@ def scenario_table(columns: Mapping[str, Sequence[Outcome]]) -> str:
 
 
 def storm_table(columns: Mapping[str, Sequence[Storm]]) -> str:
-    """One column a variant; its last storm, and the median rate of all of them."""
+    """One column a variant; its last storm, and the rates of all of them."""
     rows = [["storm", *columns]]
     last = [storms[-1] for storms in columns.values()]
     for title, values in (
@@ -58,10 +58,16 @@ def storm_table(columns: Mapping[str, Sequence[Storm]]) -> str:
         ("wrong pages", [str(s.wrong) for s in last]),
         ("dead threads", [str(len(s.dead)) for s in last]),
         ("later rooms", [", ".join(s.later) for s in last]),
-        ("MiB/s (median)", [f"{rate(storms):.1f}" for storms in columns.values()]),
+        ("MiB/s: median", [f"{rate(storms):.1f}" for storms in columns.values()]),
+        ("MiB/s: each", [_rates(storms) for storms in columns.values()]),
     ):
         rows.append([title, *values])
     return table(rows)
+
+
+def _rates(storms: Sequence[Storm]) -> str:
+    """All rates, which show how much of a difference is noise."""
+    return ", ".join(f"{s.megabytes_a_second:.1f}" for s in storms)
 
 
 def rate(storms: Sequence[Storm]) -> float:
