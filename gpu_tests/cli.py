@@ -71,6 +71,8 @@ def _run(args: argparse.Namespace) -> int:
     if args.list:
         print("\n".join(s.name for s in SCENARIOS))
         return GOOD
+    scenarios = [replace(s, gated=not args.ungated) for s in select(args.scenario)]
+    weather = Weather(args.rooms, args.aborted, kinds_of(args.aborts), args.random)
     absent = transport.missing()
     if absent:
         raise HarnessError(absent)
@@ -83,8 +85,8 @@ def _run(args: argparse.Namespace) -> int:
         variants.append(replace(variants[0], fixes=args.fix, verify=not args.no_verify))
     with tempfile.TemporaryDirectory() as folder:
         runners = {str(v): Runner(make(v, Path(folder)), chosen, args.mib) for v in variants}
-        outcomes = _scenarios(args, runners)
-        storms = _storms(args, runners)
+        outcomes = _scenarios(runners, scenarios, args.repeat)
+        storms = _storms(runners, weather, args.repeat) if weather.rooms else {}
     if args.json:
         args.json.write_text(report.as_json(chosen, outcomes, storms), encoding="utf-8")
     last = str(variants[-1])
@@ -92,13 +94,12 @@ def _run(args: argparse.Namespace) -> int:
     return GOOD if good else BAD
 
 
-def _scenarios(args: argparse.Namespace, runners: dict[str, Runner]) -> dict[str, list[Outcome]]:
-    chosen = select(args.scenario)
-    if args.ungated:
-        chosen = [replace(scenario, gated=False) for scenario in chosen]
+def _scenarios(
+    runners: dict[str, Runner], chosen: Sequence[Scenario], repeat: int
+) -> dict[str, list[Outcome]]:
     if not chosen:
         return {}
-    found = {name: runner.outcomes(chosen, args.repeat) for name, runner in runners.items()}
+    found = {name: runner.outcomes(chosen, repeat) for name, runner in runners.items()}
     print(report.scenario_table(found))
     return found
 
@@ -115,17 +116,20 @@ def select(names: str) -> list[Scenario]:
     return found
 
 
-def _storms(args: argparse.Namespace, runners: dict[str, Runner]) -> dict[str, list[Storm]]:
-    if not args.rooms:
-        return {}
-    try:
-        kinds = tuple(Abort[word.strip().upper()] for word in args.aborts.split(",") if word)
-    except KeyError as error:
-        raise HarnessError(f"--aborts: {error} is none of sender, receiver, frame") from error
-    weather = Weather(args.rooms, args.aborted, kinds, args.random)
+def kinds_of(words: str) -> tuple[Abort, ...]:
+    """Who gives requests up in a storm."""
+    known = {kind.name.lower(): kind for kind in Abort if kind is not Abort.NOBODY}
+    named = [word.strip().lower() for word in words.split(",") if word.strip()]
+    unknown = [word for word in named if word not in known]
+    if unknown:
+        raise HarnessError(f"--aborts: {', '.join(unknown)} is none of {', '.join(known)}")
+    return tuple(known[word] for word in named)
+
+
+def _storms(runners: dict[str, Runner], weather: Weather, repeat: int) -> dict[str, list[Storm]]:
     found: dict[str, list[Storm]] = {name: [] for name in runners}
     # In turn, so that a busy machine slows all of them.
-    for _ in range(args.repeat):
+    for _ in range(repeat):
         for name, runner in runners.items():
             found[name].append(runner.storm(weather))
     print(report.storm_table(found))
