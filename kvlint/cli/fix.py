@@ -25,7 +25,7 @@ def add_options(parser: Parser) -> None:
         type=words,
         action="append",
         metavar="FIXES",
-        help="apply only these fixes: A, B, C, D or their names, comma-separated, repeatable",
+        help="apply only these fixes: A to E or their names, comma-separated, repeatable",
     )
     parser.add_argument(
         "--unsafe-fixes",

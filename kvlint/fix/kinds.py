@@ -24,10 +24,12 @@ class Kind(NamedTuple):
             return file.read()
 
 
+# In the order in which they are made: the lock goes around what the others add.
 KINDS = (
     Kind("A", "sticky-terminal", True, "keep terminal states"),
     Kind("B", "conclude-skip", True, "conclude the rooms of skipped chunks"),
     Kind("C", "keep-entry", False, "leave side entries to the terminal path"),
+    Kind("E", "opening-creates", False, "let only an opening status create a room"),
     Kind("D", "lock-update", False, "join the read and the write of the status"),
 )
 BY_LETTER = {kind.letter: kind for kind in KINDS}
@@ -53,6 +55,6 @@ def _letter(word: str) -> str:
     found = find(word)
     if found is not None:
         return found.letter
-    known = ", ".join(BY_LETTER)
+    known = ", ".join(sorted(BY_LETTER))
     hint = did_you_mean(word, [kind.name for kind in KINDS]) or f" (known: {known})"
     raise UsageError(f"--select: unknown fix '{word}'{hint}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 
 from kvlint.findings import Finding, Related, Span
-from kvlint.fix import lock, pop, skip, sticky
+from kvlint.fix import lock, opening, pop, skip, sticky
 from kvlint.fix.kinds import Kind
 from kvlint.fix.overlay import Sources
 from kvlint.fix.text import FileText, Patch, Shift, Unfixable, check_apart
@@ -18,6 +18,7 @@ CODEMODS: dict[str, Codemod] = {
     "B": skip.propose,
     "C": pop.propose,
     "D": lock.propose,
+    "E": opening.propose,
 }
 OUTSIDE = "{path} is not among the paths to fix"
 

@@ -1,8 +1,8 @@
 """Whether rewritten sources are better: the whole analysis again, compared with the one before.
 
 Accepted is a change after which its findings are gone, no new one came, no update method does
-anything else than before (fix A: except that a terminal status stays), and every class was
-searched under the same bounds to the end.
+anything else than before (fix A: except that a terminal status stays; fix E: except that a room
+that is absent stays so), and every class was searched under the same bounds to the end.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from kvlint.findings import Finding, Report, Searched
 from kvlint.fix.overlay import Cells, Tables
 from kvlint.fix.unit import Unit
+from kvlint.tables import ABSENT
 
 Site = tuple[str, str, str, str]
 LEFT_OPEN = "KV201"  # a method that now looks before it stores does so in two steps
@@ -104,12 +105,12 @@ def _told(finding: Finding) -> str:
 
 
 def _is_left_open(finding: Finding, units: Sequence[Unit]) -> bool:
-    """Whether the finding is what a sticky method without a lock leaves: a narrow window."""
+    """Whether the finding is the narrow window of a method that looks first, without a lock."""
     return (
         finding.rule == LEFT_OPEN
         and finding.verdict == "narrow"
         and any(
-            unit.letter == "A"
+            unit.letter in ("A", "E")
             and unit.path == finding.span.path
             and unit.place == f"{finding.class_name}.{finding.function}"
             for unit in units
@@ -119,6 +120,7 @@ def _is_left_open(finding: Finding, units: Sequence[Unit]) -> bool:
 
 def _tables(before: Tables, after: Tables, units: Sequence[Unit]) -> Iterator[str]:
     sticky = any(unit.letter == "A" for unit in units)
+    refused = {name for unit in units for name in unit.refuses}
     for key in sorted(before):
         title, cls, _, method = key
         if key not in after:
@@ -126,7 +128,10 @@ def _tables(before: Tables, after: Tables, units: Sequence[Unit]) -> Iterator[st
             continue
         for (current, written), results in before[key].results.items():
             now = after[key].results.get((current, written), frozenset())
-            if now != results and not (sticky and _stays(before[key], current, results, now)):
+            stays = (sticky and _stays(before[key], current, results, now)) or (
+                current == ABSENT and written in refused and now == {ABSENT}
+            )
+            if now != results and not stays:
                 yield (
                     f"{cls}.{method} would turn {current} into {' or '.join(sorted(now))} "
                     f"when {written} is written"

@@ -47,15 +47,15 @@ def propose(scene: Scene, findings: Sequence[Finding]) -> Iterator[Unit | Refuse
     wanted: dict[tuple[str, ast.AST], tuple[Place, list[ast.stmt], list[Finding]]] = {}
     lost: list[Finding] = []
     for finding in findings:
-        sites = list(_sites(scene, finding))
-        for place, statement in sites:
+        found = list(sites(scene, finding))
+        for place, statement in found:
             key = (place.file.module.display, place.function)
             _, flagged, resolved = wanted.setdefault(key, (place, [], []))
             if statement is not None and statement not in flagged:
                 flagged.append(statement)
             if finding not in resolved:
                 resolved.append(finding)
-        if not sites:
+        if not found:
             lost.append(finding)
     if lost:
         yield Refused(LETTER, tuple(lost), "the store was not found")
@@ -84,7 +84,7 @@ def _with_methods(
         yield Refused(LETTER, lost, "the store was not found")
 
 
-def _sites(scene: Scene, finding: Finding) -> Iterator[tuple[Place, ast.stmt | None]]:
+def sites(scene: Scene, finding: Finding) -> Iterator[tuple[Place, ast.stmt | None]]:
     """The stores that a finding means; its method (with None) if it means the method itself."""
     for span in (finding.span, *(related.span for related in finding.related)):
         file = scene.file(span.path)
@@ -112,16 +112,10 @@ def _at(
 def _made(
     place: Place, flagged: list[ast.stmt], findings: tuple[Finding, ...], reserve: int
 ) -> Unit | Refused:
-    table = place.protocol.status_table
-    stores = [
-        Store(node, target)
-        for node in in_body(place.function)
-        if isinstance(node, ast.stmt)
-        for target in store_targets(node, table)[:1]
-    ]
+    stores = stores_of(place)
     try:
-        guard = _Guard(place, stores, reserve)
-        patches = guard.for_method() if _may_return(place) and guard.one_key() else None
+        guard = Guard(place, stores, reserve)
+        patches = guard.for_method() if may_return(place) and guard.one_key() else None
         if patches is None:
             every = place.function.name in place.protocol.updaters
             patches = guard.for_stores([s for s in stores if every or s.statement in flagged])
@@ -138,7 +132,18 @@ def _made(
     )
 
 
-def _may_return(place: Place) -> bool:
+def stores_of(place: Place) -> list[Store]:
+    """The statements of a function that store into the status table."""
+    table = place.protocol.status_table
+    return [
+        Store(node, target)
+        for node in in_body(place.function)
+        if isinstance(node, ast.stmt)
+        for target in store_targets(node, table)[:1]
+    ]
+
+
+def may_return(place: Place) -> bool:
     """Whether the function is an update method that returns nothing."""
     if place.function.name not in place.protocol.updaters or not place.is_method:
         return False
@@ -151,7 +156,7 @@ def _is_nothing(value: ast.expr | None) -> bool:
     return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
-class _Guard:
+class Guard:
     """The check, as the stores of one function need it."""
 
     def __init__(self, place: Place, stores: list[Store], reserve: int) -> None:

@@ -57,7 +57,7 @@ def _proof(result: Result) -> Iterator[str]:
     yield from _item(
         "Proof: the rewritten sources were analysed again. These findings are gone, no new one "
         "came, and no update method does anything else than before"
-        + (", except that a terminal status stays." if _is_sticky(result) else "."),
+        + _exceptions({unit.letter for unit in result.plan.units}),
         "",
     )
     for one in _searches(result, verdict):
@@ -67,8 +67,14 @@ def _proof(result: Result) -> Iterator[str]:
         yield from _item(f"left open: {place}: {finding.message}", "- ")
 
 
-def _is_sticky(result: Result) -> bool:
-    return any(unit.letter == "A" for unit in result.plan.units)
+def _exceptions(letters: set[str]) -> str:
+    """What update methods do otherwise than before, because a fix is for that."""
+    meant = []
+    if "A" in letters:
+        meant.append("a terminal status stays")
+    if "E" in letters:
+        meant.append("only an opening status creates a room")
+    return f", except that {' and '.join(meant)}." if meant else "."
 
 
 def _searches(result: Result, verdict: Verdict) -> list[Searched]:
@@ -113,10 +119,8 @@ def _offered(unsafe: Sequence[tuple[Kind, Finding]]) -> Iterator[str]:
     count = len({finding.fingerprint for _, finding in unsafe})
     if letters:
         word = "fix" if len(letters) == 1 else "fixes"
-        yield (
-            f"{plural(count, 'finding')} left to the unsafe {word} {' and '.join(letters)} "
-            "(--unsafe-fixes)"
-        )
+        named = " and ".join([", ".join(letters[:-1])] * (len(letters) > 1) + letters[-1:])
+        yield f"{plural(count, 'finding')} left to the unsafe {word} {named} (--unsafe-fixes)"
 
 
 def counts(result: Result, written: bool) -> str:

@@ -24,7 +24,7 @@ class Unit:
 
     `title` says what it does, `place` names the method and `line` where it begins, in the text
     that the user has; `key` tells units of one method apart. `findings` are those that it must
-    resolve.
+    resolve. `refuses` are the statuses that create no room any more, for fix E.
     """
 
     letter: str
@@ -35,6 +35,7 @@ class Unit:
     patches: Mapping[str, Sequence[Patch]]
     findings: tuple[Finding, ...]
     key: str = ""
+    refuses: frozenset[str] = frozenset()
 
     @property
     def id(self) -> UnitId:

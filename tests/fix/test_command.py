@@ -146,7 +146,7 @@ def test_select(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "line"),
     [
-        (["--select", "Z"], "--select: unknown fix 'Z' (known: A, B, C, D)"),
+        (["--select", "Z"], "--select: unknown fix 'Z' (known: A, B, C, D, E)"),
         (
             ["--select", "sticky-terminl"],
             "--select: unknown fix 'sticky-terminl' (did you mean sticky-terminal?)",

@@ -18,7 +18,10 @@ BAD = re.compile(r"_bad(_|$)")
 FILES = sorted((ROOT / "fixtures").glob("*.py")) + sorted(CASES.glob("[0-9]*.py"))
 DEFECTS = [f for f in FILES if BAD.search(f.stem) and f.stem != "kv901_bad_missing_colon"]
 CLEAN = [f for f in FILES if not BAD.search(f.stem) and not f.stem.endswith("_demo")]
-LETTERS = ("A", "B", "C", "D")
+# A late write and the next request's first one store rows alike: only the other parts of the row
+# could tell them apart, and what those mean is the backend's to say.
+REFUSED = {"06_late_task_revives_entry_bad": ("E", "the status is one part of a row")}
+LETTERS = ("A", "B", "C", "D", "E")
 
 
 @cache
@@ -36,8 +39,12 @@ def test_the_cases_are_there() -> None:
 
 @pytest.mark.parametrize("file", DEFECTS, ids=lambda file: file.stem)
 def test_each_fix_alone_and_all_together(file: Path, tmp_path: Path) -> None:
-    letters = letters_of(file)
-    if not letters:
+    refused, reason = REFUSED.get(file.stem, ("", ""))
+    letters = letters_of(file) - {refused}
+    if refused:
+        call = fix(str(file), "--select", refused, "--unsafe-fixes", "--check")
+        assert (call.code, reason in call.err) == (1, True), call.err
+    elif not letters:
         check_untouched(file, tmp_path)
     for chosen in {*letters, ",".join(sorted(letters))} - {""}:
         copy = tmp_path / chosen / file.name

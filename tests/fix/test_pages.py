@@ -24,7 +24,9 @@ def with_pages(text: str) -> str:
     """The text of docs/fixes.md with the current pages, one heading level down."""
     head, rest = text.split(START)
     _, tail = rest.split(END)
-    pages = "\n".join(re.sub(r"^(#+ )", r"#\1", k.page(), flags=re.MULTILINE) for k in KINDS)
+    pages = "\n".join(
+        re.sub(r"^(#+ )", r"#\1", k.page(), flags=re.MULTILINE) for k in sorted(KINDS)
+    )
     return f"{head}{START}\n{pages}\n{END}{tail}"
 
 
@@ -66,7 +68,7 @@ def test_explain(word: str) -> None:
 
 def test_unsafe_fixes_are_only_made_when_asked_for() -> None:
     assert [k.letter for k in selected(None, False)] == ["A", "B"]
-    assert [k.letter for k in selected(None, True)] == ["A", "B", "C", "D"]
+    assert [k.letter for k in selected(None, True)] == ["A", "B", "C", "E", "D"]
     assert [k.letter for k in selected(("D", "b"), True)] == ["B", "D"]
     assert selected(("C",), False) == ()
 

@@ -240,3 +240,28 @@ def test_only_terminal_cells_may_change_and_only_for_fix_a(
     before, after = state(bad, tables=tables({"Moving"})), state(tables=tables(now))
     assert compare(before, after, [unit(bad, letter=letter)]).accepted is accepted
     assert not compare(before, state(), [unit(bad)]).accepted
+
+
+@pytest.mark.parametrize(
+    ("refuses", "current", "now", "accepted"),
+    [
+        ({"Moving"}, "absent", {"absent"}, True),
+        ({"Moving"}, "absent", {"Moving"}, True),  # as before
+        ({"Moving"}, "absent", {"Failed"}, False),
+        ({"Moving"}, "Failed", {"absent"}, False),
+        ({"Done"}, "absent", {"absent"}, False),
+        (set(), "absent", {"absent"}, False),
+    ],
+)
+def test_only_absent_cells_of_refused_statuses_may_change_for_fix_e(
+    refuses: set[str], current: str, now: set[str], accepted: bool
+) -> None:
+    key = ("M", "M", "a.py", "f")
+
+    def tables(result: set[str]) -> Tables:
+        return {key: Cells(frozenset({"Failed"}), False, {(current, "Moving"): frozenset(result)})}
+
+    bad = finding("KV106")
+    made = replace(unit(bad, letter="E"), refuses=frozenset(refuses))
+    before, after = state(bad, tables=tables({"Moving"})), state(tables=tables(now))
+    assert compare(before, after, [made]).accepted is accepted

@@ -280,3 +280,27 @@ def test_a_release_with_the_safe_base_is_not_touched(
     assert (call.code, call.out) == (0, "")
     for file in folder.rglob("*.py"):
         assert file.read_bytes() == (release(version) / file.relative_to(tmp_path)).read_bytes()
+
+
+ZOMBIE_BASE = ("0.5.15.post1", "0.5.19")
+
+
+@pytest.mark.parametrize("version", ZOMBIE_BASE)
+def test_a_late_write_creates_no_room_after_fix_e(
+    version: str, release: Release, tmp_path: Path
+) -> None:
+    folder = tmp_path / INSIDE
+    shutil.copytree(release(version) / INSIDE, folder)
+    call = fix_in(folder, "--select", "E", "--unsafe-fixes")
+    assert call.code == 0, call.err
+    found = report("check", str(folder / "nixl"))["findings"]
+    assert [f for f in found if f["rule"] == "KV106"] == []
+    base = Path("common", "conn.py")
+    check_shape(release(version) / INSIDE / base, folder / base)
+    old, new = method(release(version) / INSIDE / base), method(folder / base)
+    for current in (None, *range(5)):
+        for written in range(5):
+            stays = current is None and written not in (1, 2)
+            assert result(new, current, written) == (
+                None if stays else result(old, current, written)
+            )
