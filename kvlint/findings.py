@@ -64,6 +64,7 @@ class Finding:
     locals. `class_name` and `function` are empty for a finding about a whole file. `searched`
     names the search that found the witness: the class name of its `Searched`. For a latent
     finding `cleared` says why it is no more than that, and `cleared_in` for which searches.
+    `silenced` is the reason that a comment in the source gives for silencing it.
     """
 
     rule: str
@@ -83,6 +84,7 @@ class Finding:
     searched: str = ""
     cleared: str = ""
     cleared_in: tuple[str, ...] = ()
+    silenced: str = ""
 
 
 @dataclass(frozen=True)

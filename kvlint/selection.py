@@ -12,19 +12,23 @@ from kvlint.findings import SEVERITIES, Finding
 
 @dataclass
 class Selected:
-    """The findings to show, and how many latent notes the settings hide."""
+    """The findings to show, how many latent notes are hidden and how many a comment silences."""
 
     shown: list[Finding] = field(default_factory=list)
     hidden: int = 0
+    silenced: int = 0
 
 
 def select(findings: list[Finding], settings: Settings) -> Selected:
-    """Drop what is not selected and hide what is latent, unless the settings show it."""
+    """Drop what is not selected or silenced, hide what is latent unless the settings show it."""
     result = Selected()
     for finding in sorted(findings, key=position):
         if not is_selected(finding, settings):
             continue
-        if finding.verdict == "latent" and not settings.show_latent:
+        latent = finding.verdict == "latent" and not settings.show_latent
+        if finding.silenced:
+            result.silenced += not latent
+        elif latent:
             result.hidden += 1
         else:
             result.shown.append(finding)

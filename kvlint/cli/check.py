@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     style = style_for(args.color, ascii_only=args.ascii)
     told = any(settings.protocol)  # then other words may tell a backend
     if form != "json" and not told and all_unrelated(paths):
-        out(summary.summary((), (), 0, style))
+        out(summary.summary((), (), style))
         _statistics(args, (), (), len(paths), start)
         return 0
     return _whole_run(args, paths, settings, form, style, start)
@@ -101,6 +101,7 @@ def _whole_run(
 
     project = load(paths, settings)
     report = _analysed(project, settings)
+    gave_up = summary.gave_up(report.searched, settings)
     selected = select(report.findings, settings)
     out(_rendered(report, selected, form, style, texts_of(project)))
     warn(summary.gaps(report.gaps, args.verbose))
@@ -108,7 +109,6 @@ def _whole_run(
         warn(summary.environments(report.searched))
         warn(summary.cleared(cleared(report.findings, settings), report.searched))
     _statistics(args, report.searched, selected.shown, project.files, start)
-    gave_up = summary.gave_up(report.searched, settings)
     warn(gave_up)
     if fails(selected.shown, settings.fail_on):
         return 1
@@ -116,13 +116,17 @@ def _whole_run(
 
 
 def _analysed(project: Project, settings: Settings) -> Report:
-    if not (project.modules or project.problems or project.gaps):
+    if not (project.modules or project.problems or project.gaps or project.marked):
         from kvlint.findings import Report
 
         return Report()
     from kvlint.analysis import analyse
+    from kvlint.suppressions import complaints
 
-    return analyse(project, settings)
+    report = analyse(project, settings)
+    complete = not summary.gave_up(report.searched, settings)
+    report.findings += complaints(report.findings, project, settings, complete=complete)
+    return report
 
 
 def _rendered(
@@ -133,7 +137,13 @@ def _rendered(
         from kvlint.report import json
 
         return json.render(report, selected.shown)
-    end = summary.summary(report.searched, selected.shown, selected.hidden, style)
+    end = summary.summary(
+        report.searched,
+        selected.shown,
+        style,
+        hidden=selected.hidden,
+        silenced=selected.silenced,
+    )
     if form == "concise":
         from kvlint.report import concise
 

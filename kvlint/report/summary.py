@@ -19,12 +19,19 @@ NO_CLASS = "no KV-transfer backend was found in the files that were read"
 
 
 def summary(
-    searched: Sequence[Searched], shown: Sequence[Finding], hidden: int, style: Style
+    searched: Sequence[Searched],
+    shown: Sequence[Finding],
+    style: Style,
+    *,
+    hidden: int = 0,
+    silenced: int = 0,
 ) -> str:
     """What a reader needs in order to judge the list above it, or its absence."""
     parts = [_counts(shown, style)]
     if hidden:
         parts.append(f"{plural(hidden, 'latent note')} hidden (--show-latent)")
+    if silenced:
+        parts.append(f"{silenced} silenced in the source")
     parts.append(f"{plural(len(searched), 'class')} analysed")
     return "".join(line + "\n" for line in ("; ".join(parts), *_reach(searched)))
 
