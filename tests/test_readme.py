@@ -48,7 +48,7 @@ def test_every_rule_is_in_the_changelog_or_a_range_of_it() -> None:
 
 def test_every_option_exists() -> None:
     prose = BLOCK.sub("", _text())
-    usage = run(["check", "--help"])[1] + run(["fix", "--help"])[1]
+    usage = "".join(run([name, "--help"])[1] for name in ("check", "baseline", "fix"))
     named = set(re.findall(r"`(--[a-z][a-z-]+)", prose))
     assert named - {"--help"} <= set(re.findall(r"--[a-z][a-z-]+", usage))
 

@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from kvlint.cli.engine import analysed
 from kvlint.cli.inputs import (
+    add_baseline_option,
     add_input_options,
     add_search_options,
     add_selection_options,
+    add_show_latent,
     load,
     paths_of,
     settings_of,
@@ -24,14 +27,14 @@ from kvlint.cli.inputs import (
 from kvlint.cli.options import Parser, add_common, add_verbose, choice
 from kvlint.cli.quick import all_unrelated
 from kvlint.cli.streams import is_terminal, out, style_for, warn
-from kvlint.config import OUTPUT_FORMATS, SEVERITIES, Settings
+from kvlint.config import OUTPUT_FORMATS, SEVERITIES, TEXT_FORMATS, Settings
 from kvlint.report import summary
 from kvlint.report.style import Style
 
 if TYPE_CHECKING:
     from kvlint.discover.project import Project
-    from kvlint.findings import Finding, Report, Searched
-    from kvlint.selection import Selected
+    from kvlint.findings import Finding, Searched
+    from kvlint.report.outcome import Outcome
 
 
 def add_options(parser: Parser) -> None:
@@ -52,7 +55,10 @@ def add_options(parser: Parser) -> None:
         help="exit with 1 from this severity on: error, warning or note; note also shows "
         "latent findings (default: warning)",
     )
-    parser.add_argument("--show-latent", action="store_true", help="show latent findings (notes)")
+    add_show_latent(parser, "show latent findings (notes)")
+    add_baseline_option(
+        parser, "report only what is not in FILE, and fail if FILE holds what is gone"
+    )
     parser.add_argument(
         "--show-settings", action="store_true", help="print the settings of this run and stop"
     )
@@ -82,7 +88,8 @@ def run(args: argparse.Namespace) -> int:
     form = settings.output_format or ("full" if is_terminal(sys.stdout) else "concise")
     style = style_for(args.color, ascii_only=args.ascii)
     told = any(settings.protocol)  # then other words may tell a backend
-    if form != "json" and not told and all_unrelated(paths):
+    plain = form in TEXT_FORMATS and settings.baseline is None
+    if plain and not told and all_unrelated(paths):
         out(summary.summary((), (), style))
         _statistics(args, (), (), len(paths), start)
         return 0
@@ -97,61 +104,60 @@ def _whole_run(
     style: Style,
     start: float,
 ) -> int:
-    from kvlint.selection import cleared, fails, select
+    from kvlint.selection import cleared
 
     project = load(paths, settings)
-    report = _analysed(project, settings)
-    gave_up = summary.gave_up(report.searched, settings)
-    selected = select(report.findings, settings)
-    out(_rendered(report, selected, form, style, texts_of(project)))
+    outcome = _outcome(project, paths, settings)
+    report = outcome.report
+    out(_rendered(outcome, form, style))
     warn(summary.gaps(report.gaps, args.verbose))
     if args.verbose:
         warn(summary.environments(report.searched))
         warn(summary.cleared(cleared(report.findings, settings), report.searched))
-    _statistics(args, report.searched, selected.shown, project.files, start)
-    warn(gave_up)
-    if fails(selected.shown, settings.fail_on):
-        return 1
-    return 2 if gave_up else 0
+    _statistics(args, report.searched, outcome.shown, project.files, start)
+    warn(summary.stale(outcome.stale, settings.baseline or ""))
+    warn(outcome.gave_up)
+    return outcome.status
 
 
-def _analysed(project: Project, settings: Settings) -> Report:
-    if not (project.modules or project.problems or project.gaps or project.marked):
-        from kvlint.findings import Report
+def _outcome(project: Project, paths: list[str], settings: Settings) -> Outcome:
+    from kvlint.report.outcome import Outcome
+    from kvlint.selection import select
 
-        return Report()
-    from kvlint.analysis import analyse
-    from kvlint.suppressions import complaints
-
-    report = analyse(project, settings)
-    complete = not summary.gave_up(report.searched, settings)
-    report.findings += complaints(report.findings, project, settings, complete=complete)
-    return report
+    report = analysed(project, settings)
+    outcome = Outcome(report, select(report.findings, settings), settings, texts_of(project))
+    if settings.baseline is not None:
+        _take_out_known(outcome, settings.baseline, paths)
+    return outcome
 
 
-def _rendered(
-    report: Report, selected: Selected, form: str, style: Style, texts: dict[str, str]
-) -> str:
+def _take_out_known(outcome: Outcome, path: str, paths: list[str]) -> None:
+    """Leave what the baseline does not hold; after a search that gave up no entry is stale."""
+    from kvlint import baseline
+
+    scope = None if outcome.gave_up else baseline.Scope(path, paths, outcome.settings)
+    compared = baseline.compare(baseline.read(path), outcome.shown, scope)
+    outcome.selected.shown = compared.new
+    outcome.selected.known = len(compared.accepted)
+    outcome.stale = compared.stale
+
+
+def _rendered(outcome: Outcome, form: str, style: Style) -> str:
     """The report in the format asked for; only that format's module is imported."""
+    report, shown = outcome.report, outcome.shown
     if form == "json":
         from kvlint.report import json
 
-        return json.render(report, selected.shown)
-    end = summary.summary(
-        report.searched,
-        selected.shown,
-        style,
-        hidden=selected.hidden,
-        silenced=selected.silenced,
-    )
+        return json.render(report, shown, stale=outcome.stale)
+    end = summary.summary(report.searched, shown, style, outcome.selected.counts())
     if form == "concise":
         from kvlint.report import concise
 
-        return concise.render(selected.shown, style) + end
+        return concise.render(shown, style) + end
     from kvlint.report import full
     from kvlint.report.source import Sources
 
-    return full.render(selected.shown, Sources(texts), style, report.searched) + end
+    return full.render(shown, Sources(outcome.texts), style, report.searched) + end
 
 
 def _statistics(

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvlint import __version__
 from kvlint.findings import Finding, Gap, Report, Searched, Step, TransitionTable
 from kvlint.report.summary import ordered
 
+if TYPE_CHECKING:
+    from kvlint.baseline import Entry
+
 SCHEMA = 1
 
 
-def render(report: Report, findings: Sequence[Finding]) -> str:
-    """One object: `findings` as selected, the rest as the report has it."""
+def render(report: Report, findings: Sequence[Finding], *, stale: Sequence[Entry] = ()) -> str:
+    """One object: `findings` as selected, the rest as the report has it.
+
+    `stale` entries of a baseline are there if there are any.
+    """
     return dumps(
         {
             "schema": SCHEMA,
@@ -23,6 +29,7 @@ def render(report: Report, findings: Sequence[Finding]) -> str:
             "tables": [_table(table) for table in report.tables],
             "searched": [_searched(searched) for searched in report.searched],
             "gaps": [_gap(gap) for gap in ordered(report.gaps)],
+            **({"stale": [entry._asdict() for entry in stale]} if stale else {}),
         }
     )
 

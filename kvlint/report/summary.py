@@ -11,6 +11,7 @@ from kvlint.hints import one_line
 from kvlint.report.style import Style, plural
 
 if TYPE_CHECKING:
+    from kvlint.baseline import Entry
     from kvlint.config import Settings
     from kvlint.findings import Finding, Gap, Searched
 
@@ -22,17 +23,10 @@ def summary(
     searched: Sequence[Searched],
     shown: Sequence[Finding],
     style: Style,
-    *,
-    hidden: int = 0,
-    silenced: int = 0,
+    left_out: Sequence[str] = (),
 ) -> str:
     """What a reader needs in order to judge the list above it, or its absence."""
-    parts = [_counts(shown, style)]
-    if hidden:
-        parts.append(f"{plural(hidden, 'latent note')} hidden (--show-latent)")
-    if silenced:
-        parts.append(f"{silenced} silenced in the source")
-    parts.append(f"{plural(len(searched), 'class')} analysed")
+    parts = [_counts(shown, style), *left_out, f"{plural(len(searched), 'class')} analysed"]
     return "".join(line + "\n" for line in ("; ".join(parts), *_reach(searched)))
 
 
@@ -70,6 +64,16 @@ def gaps(found: Sequence[Gap], verbose: bool) -> str:
         places = plural(len(found), "place")
         return f"kvlint: {places} could not be read, resolved or searched (-v lists them)\n"
     return "".join(f"kvlint: gap: {_gap(gap)}\n" for gap in ordered(found))
+
+
+def stale(entries: Sequence[Entry], path: str) -> str:
+    """The entries of a baseline that no finding corresponds to, and what to do about them."""
+    if not entries:
+        return ""
+    lines = [f"{path}: {e.rule} {e.name} in {e.path} is gone: {e.message}" for e in entries]
+    advice = f"shrink the baseline (kvlint baseline update --baseline {path})"
+    lines.append(f"{plural(len(entries), 'stale entry')}: {advice}")
+    return "".join(f"kvlint: {one_line(line)}\n" for line in lines)
 
 
 def problems(found: Sequence[Gap]) -> str:
