@@ -33,6 +33,11 @@ class Rule(NamedTuple):
         stem = os.path.splitext(self.page_path)[0]
         return f"kvlint.rules.{os.path.basename(stem)}" if os.path.exists(stem + ".py") else None
 
+    @property
+    def page_name(self) -> str:
+        """The file name of the page."""
+        return os.path.basename(self.page_path)
+
     def page(self) -> str:
         """The Markdown page, the one source of text for everything that describes the rule."""
         try:

@@ -15,8 +15,8 @@ from kvlint.errors import UsageError
 from kvlint.hints import did_you_mean, one_line
 
 FILE_NAME = "pyproject.toml"
-TEXT_FORMATS = ("full", "concise")
-OUTPUT_FORMATS = (*TEXT_FORMATS, "json")
+TEXT_FORMATS = ("full", "concise", "github")  # without a finding they are the summary alone
+OUTPUT_FORMATS = (*TEXT_FORMATS, "json", "sarif", "junit")
 SEVERITIES = ("error", "warning", "note")  # those of kvlint.findings, without its imports
 
 

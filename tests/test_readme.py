@@ -33,7 +33,8 @@ def test_the_rule_table_is_current() -> None:
 
 
 def test_the_example_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)
+    for name in ("COLUMNS", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
     assert _with_example(_text()) == _text(), "run python -m tests.test_readme"
 
 

@@ -7,6 +7,7 @@ runs need is imported where it is needed.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from time import perf_counter
@@ -28,6 +29,7 @@ from kvlint.cli.options import Parser, add_common, add_verbose, choice
 from kvlint.cli.quick import all_unrelated
 from kvlint.cli.streams import is_terminal, out, style_for, warn
 from kvlint.config import OUTPUT_FORMATS, SEVERITIES, TEXT_FORMATS, Settings
+from kvlint.errors import UsageError
 from kvlint.report import summary
 from kvlint.report.style import Style
 
@@ -46,7 +48,11 @@ def add_options(parser: Parser) -> None:
         "--output-format",
         type=choice(OUTPUT_FORMATS),
         metavar="FORMAT",
-        help="full, concise or json (default: full on a terminal, else concise)",
+        help="full, concise, github (annotations), json, sarif or junit (default: full on a "
+        "terminal, else concise; GITHUB_ACTIONS=true adds annotations to these two)",
+    )
+    parser.add_argument(
+        "--sarif-output", metavar="FILE", help="write SARIF to FILE beside the output"
     )
     parser.add_argument(
         "--fail-on",
@@ -88,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     form = settings.output_format or ("full" if is_terminal(sys.stdout) else "concise")
     style = style_for(args.color, ascii_only=args.ascii)
     told = any(settings.protocol)  # then other words may tell a backend
-    plain = form in TEXT_FORMATS and settings.baseline is None
+    plain = form in TEXT_FORMATS and settings.baseline is None and args.sarif_output is None
     if plain and not told and all_unrelated(paths):
         out(summary.summary((), (), style))
         _statistics(args, (), (), len(paths), start)
@@ -109,7 +115,11 @@ def _whole_run(
     project = load(paths, settings)
     outcome = _outcome(project, paths, settings)
     report = outcome.report
-    out(_rendered(outcome, form, style))
+    from kvlint.cli.formats import rendered, sarif
+
+    if args.sarif_output is not None:
+        _write(args.sarif_output, sarif(outcome))
+    out(rendered(outcome, form, style))
     warn(summary.gaps(report.gaps, args.verbose))
     if args.verbose:
         warn(summary.environments(report.searched))
@@ -125,7 +135,9 @@ def _outcome(project: Project, paths: list[str], settings: Settings) -> Outcome:
     from kvlint.selection import select
 
     report = analysed(project, settings)
-    outcome = Outcome(report, select(report.findings, settings), settings, texts_of(project))
+    selected = select(report.findings, settings)
+    root = os.environ.get("GITHUB_WORKSPACE", "")
+    outcome = Outcome(report, selected, settings, texts_of(project), root)
     if settings.baseline is not None:
         _take_out_known(outcome, settings.baseline, paths)
     return outcome
@@ -142,22 +154,12 @@ def _take_out_known(outcome: Outcome, path: str, paths: list[str]) -> None:
     outcome.stale = compared.stale
 
 
-def _rendered(outcome: Outcome, form: str, style: Style) -> str:
-    """The report in the format asked for; only that format's module is imported."""
-    report, shown = outcome.report, outcome.shown
-    if form == "json":
-        from kvlint.report import json
-
-        return json.render(report, shown, stale=outcome.stale)
-    end = summary.summary(report.searched, shown, style, outcome.selected.counts())
-    if form == "concise":
-        from kvlint.report import concise
-
-        return concise.render(shown, style) + end
-    from kvlint.report import full
-    from kvlint.report.source import Sources
-
-    return full.render(shown, Sources(outcome.texts), style, report.searched) + end
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot write: {error.strerror or error}") from None
 
 
 def _statistics(

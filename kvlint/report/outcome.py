@@ -14,12 +14,17 @@ from kvlint.selection import Selected, fails
 
 @dataclass
 class Outcome:
-    """The report and what of it is shown; `stale` are entries of the baseline that are gone."""
+    """The report and what of it is shown.
+
+    `stale` are entries of the baseline that are gone; `root` is the checkout's folder if paths are
+    to be shown from there.
+    """
 
     report: Report
     selected: Selected
     settings: Settings
     texts: dict[str, str] = field(default_factory=dict)
+    root: str = ""
     stale: list[Entry] = field(default_factory=list)
 
     @property

@@ -17,7 +17,7 @@ from kvlint.discover.project import Module, Project
 from kvlint.findings import Report
 from tests.report import samples
 
-ENVIRONMENT = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "GITHUB_ACTIONS")
+ENVIRONMENT = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "GITHUB_ACTIONS", "GITHUB_WORKSPACE")
 
 
 class Result(NamedTuple):

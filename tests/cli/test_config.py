@@ -212,7 +212,7 @@ def test_patterns_are_relative_to_the_file(
         ("fail-on = 1", "tool.kvlint.fail-on: expected a string, found an integer"),
         ("baseline = 1", "tool.kvlint.baseline: expected a string, found an integer"),
         ('output-format = "xml"', "tool.kvlint.output-format: 'xml' is not one of full, concise, "
-         "json"),
+         "github, json, sarif, junit"),
         ('show-latent = "yes"', "tool.kvlint.show-latent: expected true or false, found a string"),
         ('per-file-ignores = ["a"]', "tool.kvlint.per-file-ignores: expected a table, found "
          "a list"),

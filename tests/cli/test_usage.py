@@ -43,7 +43,8 @@ from .conftest import Engine, Run
         ),
         (
             ["check", ".", "--output-format", "xml"],
-            "argument --output-format: 'xml' is not one of full, concise, json "
+            "argument --output-format: 'xml' is not one of full, concise, github, json, "
+            "sarif, junit "
             "(see kvlint check --help)",
         ),
         (
