@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kvlint.config import Settings
 from kvlint.discover.walk import display_path, excludes
 from kvlint.errors import UsageError
-from kvlint.findings import SEVERITIES, Finding, Span
+from kvlint.findings import SEVERITIES, Finding, Span, worse
 from kvlint.hints import one_line
 from kvlint.selection import is_selected
 
@@ -123,11 +123,6 @@ def compare(
     if scope is not None:
         result.stale = [e for e in sorted(known) if e.fingerprint not in met and scope.covers(e)]
     return result
-
-
-def worse(severity: str, than: str) -> bool:
-    """Whether one severity is worse than another."""
-    return SEVERITIES.index(severity) < SEVERITIES.index(than)
 
 
 class Scope:

@@ -13,6 +13,11 @@ VERDICTS = ("confirmed", "narrow", "latent")  # strongest first
 SEVERITY_OF = {"confirmed": "error", "narrow": "warning", "latent": "note"}
 
 
+def worse(severity: str, than: str) -> bool:
+    """Whether one severity is worse than another."""
+    return SEVERITIES.index(severity) < SEVERITIES.index(than)
+
+
 @dataclass(frozen=True, order=True)
 class Span:
     """A place in a source file.

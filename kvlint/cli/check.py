@@ -55,6 +55,12 @@ def add_options(parser: Parser) -> None:
         "--sarif-output", metavar="FILE", help="write SARIF to FILE beside the output"
     )
     parser.add_argument(
+        "--diff-base",
+        metavar="REV",
+        help="report only what the files of that git revision do not have; they are read from "
+        "git, and nothing is checked out",
+    )
+    parser.add_argument(
         "--fail-on",
         type=choice(SEVERITIES),
         metavar="SEVERITY",
@@ -94,7 +100,8 @@ def run(args: argparse.Namespace) -> int:
     form = settings.output_format or ("full" if is_terminal(sys.stdout) else "concise")
     style = style_for(args.color, ascii_only=args.ascii)
     told = any(settings.protocol)  # then other words may tell a backend
-    plain = form in TEXT_FORMATS and settings.baseline is None and args.sarif_output is None
+    beside = (settings.baseline, args.sarif_output, args.diff_base)
+    plain = form in TEXT_FORMATS and beside == (None, None, None)
     if plain and not told and all_unrelated(paths):
         out(summary.summary((), (), style))
         _statistics(args, (), (), len(paths), start)
@@ -113,7 +120,7 @@ def _whole_run(
     from kvlint.selection import cleared
 
     project = load(paths, settings)
-    outcome = _outcome(project, paths, settings)
+    outcome = _outcome(args, project, paths, settings)
     report = outcome.report
     from kvlint.cli.formats import rendered, sarif
 
@@ -124,13 +131,18 @@ def _whole_run(
     if args.verbose:
         warn(summary.environments(report.searched))
         warn(summary.cleared(cleared(report.findings, settings), report.searched))
+    if outcome.difference is not None:
+        warn(summary.fixed(outcome.difference) if args.verbose else "")
+        warn(summary.unsure(outcome.difference, settings))
     _statistics(args, report.searched, outcome.shown, project.files, start)
     warn(summary.stale(outcome.stale, settings.baseline or ""))
     warn(outcome.gave_up)
     return outcome.status
 
 
-def _outcome(project: Project, paths: list[str], settings: Settings) -> Outcome:
+def _outcome(
+    args: argparse.Namespace, project: Project, paths: list[str], settings: Settings
+) -> Outcome:
     from kvlint.report.outcome import Outcome
     from kvlint.selection import select
 
@@ -138,18 +150,39 @@ def _outcome(project: Project, paths: list[str], settings: Settings) -> Outcome:
     selected = select(report.findings, settings)
     root = os.environ.get("GITHUB_WORKSPACE", "")
     outcome = Outcome(report, selected, settings, texts_of(project), root)
+    found = selected.shown
+    if args.diff_base is not None:
+        _take_out_standing(outcome, args.diff_base, paths)
     if settings.baseline is not None:
-        _take_out_known(outcome, settings.baseline, paths)
+        _take_out_known(outcome, settings.baseline, paths, found)
     return outcome
 
 
-def _take_out_known(outcome: Outcome, path: str, paths: list[str]) -> None:
+def _take_out_standing(outcome: Outcome, base: str, paths: list[str]) -> None:
+    """Leave what the revision does not have."""
+    from kvlint.difference import since
+
+    settings = outcome.settings
+    difference = since(
+        base,
+        paths,
+        outcome.report,
+        settings,
+        lambda there, cwd: analysed(load(there, settings, cwd), settings),
+    )
+    outcome.difference = difference
+    outcome.selected.shown = difference.introduced
+
+
+def _take_out_known(
+    outcome: Outcome, path: str, paths: list[str], found: Sequence[Finding]
+) -> None:
     """Leave what the baseline does not hold; after a search that gave up no entry is stale."""
     from kvlint import baseline
 
     scope = None if outcome.gave_up else baseline.Scope(path, paths, outcome.settings)
-    compared = baseline.compare(baseline.read(path), outcome.shown, scope)
-    outcome.selected.shown = compared.new
+    compared = baseline.compare(baseline.read(path), found, scope)
+    outcome.selected.shown = [f for f in outcome.shown if f in compared.new]
     outcome.selected.known = len(compared.accepted)
     outcome.stale = compared.stale
 

@@ -17,7 +17,9 @@ def rendered(outcome: Outcome, form: str, style: Style) -> str:
     if form == "json":
         from kvlint.report import json
 
-        return json.render(outcome.report, outcome.shown, stale=outcome.stale)
+        return json.render(
+            outcome.report, outcome.shown, stale=outcome.stale, difference=outcome.difference
+        )
     if form == "sarif":
         return sarif(outcome)
     if form == "junit":
@@ -25,7 +27,7 @@ def rendered(outcome: Outcome, form: str, style: Style) -> str:
 
         return junit.render(outcome)
     return _text(outcome, form, style) + summary.summary(
-        outcome.report.searched, outcome.shown, style, outcome.selected.counts()
+        outcome.report.searched, outcome.shown, style, outcome.left_out
     )
 
 

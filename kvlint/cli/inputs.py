@@ -121,14 +121,13 @@ def settings_of(args: argparse.Namespace, start: str) -> Settings:
     )
 
 
-def load(paths: list[str], settings: Settings) -> Project:
-    """Read the project."""
+def load(paths: list[str], settings: Settings, cwd: str | None = None) -> Project:
+    """Read the project, as if `cwd` were the working directory."""
     from kvlint.discover.project import load_project
 
     # The words that tell a backend from its bytes are no longer the ones to look for.
-    if any(settings.protocol):
-        return load_project(paths, exclude=settings.exclude, prefilter=False)
-    return load_project(paths, exclude=settings.exclude)
+    prefilter = not any(settings.protocol)
+    return load_project(paths, exclude=settings.exclude, prefilter=prefilter, cwd=cwd)
 
 
 def texts_of(project: Project) -> dict[str, str]:

@@ -12,14 +12,21 @@ from kvlint.report.summary import ordered
 
 if TYPE_CHECKING:
     from kvlint.baseline import Entry
+    from kvlint.difference import Difference
 
 SCHEMA = 1
 
 
-def render(report: Report, findings: Sequence[Finding], *, stale: Sequence[Entry] = ()) -> str:
+def render(
+    report: Report,
+    findings: Sequence[Finding],
+    *,
+    stale: Sequence[Entry] = (),
+    difference: Difference | None = None,
+) -> str:
     """One object: `findings` as selected, the rest as the report has it.
 
-    `stale` entries of a baseline are there if there are any.
+    `stale` entries of a baseline are there if there are any, `difference` with `--diff-base`.
     """
     return dumps(
         {
@@ -30,6 +37,7 @@ def render(report: Report, findings: Sequence[Finding], *, stale: Sequence[Entry
             "searched": [_searched(searched) for searched in report.searched],
             "gaps": [_gap(gap) for gap in ordered(report.gaps)],
             **({"stale": [entry._asdict() for entry in stale]} if stale else {}),
+            **({"difference": _difference(difference)} if difference is not None else {}),
         }
     )
 
@@ -37,6 +45,16 @@ def render(report: Report, findings: Sequence[Finding], *, stale: Sequence[Entry
 def dumps(value: Any) -> str:
     """JSON in ASCII, which every output encoding can take."""
     return json.dumps(value, indent=2) + "\n"
+
+
+def _difference(difference: Difference) -> dict[str, Any]:
+    return {
+        "base": difference.base,
+        "commit": difference.commit,
+        "introduced": len(difference.introduced),
+        "fixed": len(difference.fixed),
+        "standing": len(difference.standing),
+    }
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from kvlint.baseline import Entry
-from kvlint.config import Settings
 from kvlint.findings import Finding, Report
 from kvlint.report import summary
 from kvlint.selection import Selected, fails
+
+if TYPE_CHECKING:
+    from kvlint.baseline import Entry
+    from kvlint.config import Settings
+    from kvlint.difference import Difference
 
 
 @dataclass
@@ -17,7 +21,7 @@ class Outcome:
     """The report and what of it is shown.
 
     `stale` are entries of the baseline that are gone; `root` is the checkout's folder if paths are
-    to be shown from there.
+    to be shown from there; `difference` is there if the run is compared with a revision.
     """
 
     report: Report
@@ -25,12 +29,19 @@ class Outcome:
     settings: Settings
     texts: dict[str, str] = field(default_factory=dict)
     root: str = ""
+    difference: Difference | None = None
     stale: list[Entry] = field(default_factory=list)
 
     @property
     def shown(self) -> Sequence[Finding]:
         """The findings to print."""
         return self.selected.shown
+
+    @property
+    def left_out(self) -> list[str]:
+        """What is not shown, in words."""
+        compared = [self.difference.counts()] if self.difference is not None else []
+        return [*compared, *self.selected.counts()]
 
     @property
     def gave_up(self) -> str:

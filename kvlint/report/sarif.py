@@ -30,12 +30,15 @@ Object = dict[str, Any]
 def render(outcome: Outcome) -> str:
     """The log of one run; the same bytes for the same findings."""
     used = sorted({finding.rule for finding in outcome.shown})
-    run = {
+    run: Object = {
         "tool": {"driver": _driver(used)},
         "invocations": [_invocation(outcome)],
         "columnKind": "unicodeCodePoints",
         "results": [_result(f, used.index(f.rule), outcome.root) for f in outcome.shown],
     }
+    if outcome.difference is not None:
+        for result in run["results"]:
+            result["baselineState"] = "new"
     return dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 

@@ -13,6 +13,7 @@ from kvlint.report.style import Style, plural
 if TYPE_CHECKING:
     from kvlint.baseline import Entry
     from kvlint.config import Settings
+    from kvlint.difference import Difference
     from kvlint.findings import Finding, Gap, Searched
 
 NO_SEARCH = "no interleaving search was made: the verdicts rest on path analysis alone"
@@ -64,6 +65,22 @@ def gaps(found: Sequence[Gap], verbose: bool) -> str:
         places = plural(len(found), "place")
         return f"kvlint: {places} could not be read, resolved or searched (-v lists them)\n"
     return "".join(f"kvlint: gap: {_gap(gap)}\n" for gap in ordered(found))
+
+
+def fixed(difference: Difference) -> str:
+    """The findings that the revision had and the run has not."""
+    base = difference.base
+    return "".join(
+        one_line(f"kvlint: fixed since {base}: {_pattern(f)}") + "\n" for f in difference.fixed
+    )
+
+
+def unsure(difference: Difference, settings: Settings) -> str:
+    """What a search of the revision that gave up means for the comparison."""
+    if not gave_up(difference.searched.searched, settings):
+        return ""
+    base = difference.base
+    return f"kvlint: the search of {base} gave up: what counts as introduced may have been there\n"
 
 
 def stale(entries: Sequence[Entry], path: str) -> str:

@@ -25,6 +25,10 @@ repos:
     rev: {rev}
     hooks:
       - id: kvlint
+      - id: kvlint
+        alias: since-head
+        args: [--isolated, --diff-base, HEAD]
+        stages: [manual]
       - id: kvlint-fix
         stages: [manual]
 """
@@ -150,8 +154,16 @@ def test_the_seed_fails_with_the_new_findings_only(
     assert {("nixl/conn.py", "KV101"), ("nixl/conn.py", "KV102")} <= found(said)
     assert {path for path, _ in found(said)} == {"nixl/conn.py"}
     assert "mooncake" not in said
+    since = ("run", "--hook-stage", "manual", "since-head")
+    code, told = checkout.pre_commit(*since)
+    assert code == 1
+    assert found(told) == found(said)
+    assert re.search(r"; \d+ introduced, 0 fixed, \d+ standing since HEAD; ", told)
     status = checkout.git("status", "--porcelain")
     assert status == f"M  {(FOLDER / 'nixl' / 'conn.py').as_posix()}\n"
+    checkout.commit()
+    assert checkout.pre_commit(*since, "--all-files")[0] == 0
+    checkout.git("reset", "--quiet", "HEAD~")
     checkout.git("reset", "--quiet", "--hard")
 
 
