@@ -103,6 +103,12 @@ def _git(argv: Sequence[str], folder: str, given: bytes = b"") -> bytes:
     except OSError as error:
         raise UsageError(f"cannot run git: {error.strerror or error}") from None
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise UsageError(f"git: {said[-1].removeprefix('fatal: ') if said else 'failed'}")
+        raise UsageError(f"git: {_complaint(done.stderr.decode('utf-8', 'replace'))}")
     return done.stdout
+
+
+def _complaint(stderr: str) -> str:
+    """The line that says what is wrong; hints may stand before and after it."""
+    said = [one_line(line) for line in stderr.splitlines() if line.strip()]
+    fatal = [line.removeprefix("fatal: ") for line in said if line.startswith("fatal: ")]
+    return (fatal or said or ["failed"])[0]

@@ -24,20 +24,24 @@ class Comment:
 def comments(source: str) -> list[Comment]:
     """The comments of a statement, and those above it, are about its lines.
 
-    Of a compound statement that is its head. A comment after the last statement is about its own
-    line.
+    Of a compound statement that is its head, with the decorators of a function or class. A comment
+    after the last statement is about its own line.
     """
     found: list[Comment] = []
     waiting: list[tokenize.TokenInfo] = []
     first = 0
+    begins, decorates = True, False
     for token in _tokens(source):
         if token.type == tokenize.COMMENT:
             waiting.append(token)
         elif token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
-            found += [_comment(one, first, token.start[0]) for one in waiting]
-            waiting, first = [], 0
-        elif token.type not in _BETWEEN and not first:
-            first = token.start[0]
+            if not decorates:
+                found += [_comment(one, first, token.start[0]) for one in waiting]
+                waiting, first = [], 0
+            begins, decorates = True, False
+        elif token.type not in _BETWEEN and begins:
+            begins, decorates = False, token.string == "@"
+            first = first or token.start[0]
     return found + [_comment(one, 0, 0) for one in waiting]
 
 

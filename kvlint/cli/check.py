@@ -7,13 +7,11 @@ runs need is imported where it is needed.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from kvlint.cli.engine import analysed
 from kvlint.cli.inputs import (
     add_baseline_option,
     add_input_options,
@@ -23,7 +21,6 @@ from kvlint.cli.inputs import (
     load,
     paths_of,
     settings_of,
-    texts_of,
 )
 from kvlint.cli.options import Parser, add_common, add_verbose, choice
 from kvlint.cli.quick import all_unrelated
@@ -34,7 +31,6 @@ from kvlint.report import summary
 from kvlint.report.style import Style
 
 if TYPE_CHECKING:
-    from kvlint.discover.project import Project
     from kvlint.findings import Finding, Searched
     from kvlint.report.outcome import Outcome
 
@@ -117,74 +113,32 @@ def _whole_run(
     style: Style,
     start: float,
 ) -> int:
-    from kvlint.selection import cleared
+    from kvlint.cli.formats import rendered, sarif
+    from kvlint.cli.outcome import outcome_of
 
     project = load(paths, settings)
-    outcome = _outcome(args, project, paths, settings)
-    report = outcome.report
-    from kvlint.cli.formats import rendered, sarif
-
+    outcome = outcome_of(args, project, paths, settings)
     if args.sarif_output is not None:
         _write(args.sarif_output, sarif(outcome))
     out(rendered(outcome, form, style))
-    warn(summary.gaps(report.gaps, args.verbose))
+    warn(summary.gaps(outcome.report.gaps, args.verbose))
     if args.verbose:
-        warn(summary.environments(report.searched))
-        warn(summary.cleared(cleared(report.findings, settings), report.searched))
-    if outcome.difference is not None:
-        warn(summary.fixed(outcome.difference) if args.verbose else "")
-        warn(summary.unsure(outcome.difference, settings))
-    _statistics(args, report.searched, outcome.shown, project.files, start)
-    warn(summary.stale(outcome.stale, settings.baseline or ""))
-    warn(outcome.gave_up)
+        warn(_details(outcome))
+    _statistics(args, outcome.report.searched, outcome.shown, project.files, start)
+    warn(summary.reservations(outcome))
     return outcome.status
 
 
-def _outcome(
-    args: argparse.Namespace, project: Project, paths: list[str], settings: Settings
-) -> Outcome:
-    from kvlint.report.outcome import Outcome
-    from kvlint.selection import select
+def _details(outcome: Outcome) -> str:
+    """What only `-v` tells."""
+    from kvlint.selection import cleared
 
-    report = analysed(project, settings)
-    selected = select(report.findings, settings)
-    root = os.environ.get("GITHUB_WORKSPACE", "")
-    outcome = Outcome(report, selected, settings, texts_of(project), root)
-    found = selected.shown
-    if args.diff_base is not None:
-        _take_out_standing(outcome, args.diff_base, paths)
-    if settings.baseline is not None:
-        _take_out_known(outcome, settings.baseline, paths, found)
-    return outcome
-
-
-def _take_out_standing(outcome: Outcome, base: str, paths: list[str]) -> None:
-    """Leave what the revision does not have."""
-    from kvlint.difference import since
-
-    settings = outcome.settings
-    difference = since(
-        base,
-        paths,
-        outcome.report,
-        settings,
-        lambda there, cwd: analysed(load(there, settings, cwd), settings),
+    report, difference = outcome.report, outcome.difference
+    return (
+        summary.environments(report.searched)
+        + summary.cleared(cleared(report.findings, outcome.settings), report.searched)
+        + ("" if difference is None else summary.fixed(difference))
     )
-    outcome.difference = difference
-    outcome.selected.shown = difference.introduced
-
-
-def _take_out_known(
-    outcome: Outcome, path: str, paths: list[str], found: Sequence[Finding]
-) -> None:
-    """Leave what the baseline does not hold; after a search that gave up no entry is stale."""
-    from kvlint import baseline
-
-    scope = None if outcome.gave_up else baseline.Scope(path, paths, outcome.settings)
-    compared = baseline.compare(baseline.read(path), found, scope)
-    outcome.selected.shown = [f for f in outcome.shown if f in compared.new]
-    outcome.selected.known = len(compared.accepted)
-    outcome.stale = compared.stale
 
 
 def _write(path: str, text: str) -> None:

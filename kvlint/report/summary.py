@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kvlint.config import Settings
     from kvlint.difference import Difference
     from kvlint.findings import Finding, Gap, Searched
+    from kvlint.report.outcome import Outcome
 
 NO_SEARCH = "no interleaving search was made: the verdicts rest on path analysis alone"
 NO_CLASS = "no KV-transfer backend was found in the files that were read"
@@ -75,15 +76,17 @@ def fixed(difference: Difference) -> str:
     )
 
 
-def unsure(difference: Difference, settings: Settings) -> str:
-    """What a search of the revision that gave up means for the comparison."""
-    if not gave_up(difference.searched.searched, settings):
-        return ""
-    base = difference.base
-    return f"kvlint: the search of {base} gave up: what counts as introduced may have been there\n"
+def reservations(outcome: Outcome) -> str:
+    """What has to be known beside the findings: stale entries, and searches that gave up."""
+    said = _stale(outcome.stale, outcome.settings.baseline or "")
+    difference = outcome.difference
+    if difference is not None and gave_up(difference.searched.searched, outcome.settings):
+        base = difference.base
+        said += f"kvlint: the search of {base} gave up: what is introduced may have been there\n"
+    return said + outcome.gave_up
 
 
-def stale(entries: Sequence[Entry], path: str) -> str:
+def _stale(entries: Sequence[Entry], path: str) -> str:
     """The entries of a baseline that no finding corresponds to, and what to do about them."""
     if not entries:
         return ""

@@ -231,7 +231,7 @@ def test_a_revision_whose_search_gave_up_says_so() -> None:
     code, _, err = check(".", "--max-states", "5")
     assert (code, err) == (
         0,
-        "kvlint: the search of HEAD gave up: what counts as introduced may have been there\n",
+        "kvlint: the search of HEAD gave up: what is introduced may have been there\n",
     )
 
 
@@ -285,6 +285,27 @@ def test_a_path_outside_the_repository(tmp_path: Path, repository: Path) -> None
 def test_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert check()[2].startswith("kvlint: error: cannot run git: ")
+
+
+@pytest.mark.parametrize(
+    ("stderr", "line"),
+    [
+        (
+            "hint: a\nfatal: detected dubious ownership\nTo add an exception: x",
+            "detected dubious ownership",
+        ),
+        ("error: b", "error: b"),
+        ("", "failed"),
+    ],
+)
+def test_the_line_of_gits_complaint_that_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stderr: str, line: str
+) -> None:
+    fake = tmp_path / "git"
+    fake.write_text(f"#!/bin/sh\nprintf '%s' {stderr!r} | sed 's/\\\\n/\\n/g' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert check()[2] == f"kvlint: error: git: {line}\n"
 
 
 def test_an_object_that_is_missing(repository: Path) -> None:

@@ -110,6 +110,8 @@ def test_after_a_search_that_gave_up_no_comment_is_unused(run: Run) -> None:
     [
         (["{c}", "    def enter(self, room, leg):"], True),
         (["{c}", "", "    # more", "    def enter(self, room, leg):"], True),
+        (["{c}", "    @keep", "    @keep", "    def enter(self, room, leg):"], True),
+        (["    @keep  {c}", "    def enter(self, room, leg):"], True),
         (["    def enter(  {c}", "        self, room, leg", "    ):"], True),
         (["    def enter(", "        self, room, leg", "    ):  {c}"], True),
         (["    def enter(self, room, leg):", "        {c}"], False),
@@ -120,8 +122,9 @@ def test_after_a_search_that_gave_up_no_comment_is_unused(run: Run) -> None:
 def test_the_statement_that_a_comment_counts_for(run: Run, lines: list[str], silent: bool) -> None:
     comment = "# kvlint: ignore[KV104] -- why"
     head = f"    def enter(self, room, leg):  {DEF}"
-    text = SOURCE.replace(head, "\n".join(lines).replace("{c}", comment))
-    assert text != SOURCE
+    source = SOURCE.replace("class CrateBelt", "def keep(f):\n    return f\n\n\nclass CrateBelt")
+    text = source.replace(head, "\n".join(lines).replace("{c}", comment))
+    assert text != source != SOURCE
     code, out, _ = check(run, text)
     assert (code == 0, AT_DEF in out) == (silent, not silent)
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -104,10 +105,10 @@ def hooks(tmp_path_factory: pytest.TempPathFactory, store: Path) -> tuple[Path, 
 
 
 @pytest.fixture(scope="module")
-def checkout(
+def made(
     release: Release, hooks: tuple[Path, str], store: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Checkout:
-    """The release with a baseline of what it has, and the hooks."""
+    """The release as it is, committed, then a baseline of what it has and the hooks."""
     made = Checkout(tmp_path_factory.mktemp("checkout"), store)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(release(VERSION) / INSIDE, made.folder / FOLDER, ignore=ignored)
@@ -120,7 +121,15 @@ def checkout(
     repo, rev = hooks
     (made.folder / ".pre-commit-config.yaml").write_text(CONFIG.format(repo=repo, rev=rev))
     made.commit()
+    made.git("tag", "base")
     return made
+
+
+@pytest.fixture
+def checkout(made: Checkout) -> Iterator[Checkout]:
+    """The same for each test, which may change and commit what it wants."""
+    yield made
+    made.git("reset", "--quiet", "--hard", "base")
 
 
 def found(said: str) -> set[tuple[str, str]]:
@@ -139,7 +148,6 @@ def test_a_commit_of_another_file_does_not_run_the_hook(checkout: Checkout) -> N
     checkout.git("add", "README.md")
     code, said = checkout.pre_commit("run")
     assert (code, said.count("Skipped")) == (0, 1), said
-    checkout.git("reset", "--quiet", "--hard")
 
 
 def test_the_seed_fails_with_the_new_findings_only(
@@ -158,13 +166,11 @@ def test_the_seed_fails_with_the_new_findings_only(
     code, told = checkout.pre_commit(*since)
     assert code == 1
     assert found(told) == found(said)
-    assert re.search(r"; \d+ introduced, 0 fixed, \d+ standing since HEAD; ", told)
+    assert re.search(r"; \d+ introduced, 2 fixed, \d+ standing since HEAD; ", told)
     status = checkout.git("status", "--porcelain")
     assert status == f"M  {(FOLDER / 'nixl' / 'conn.py').as_posix()}\n"
     checkout.commit()
     assert checkout.pre_commit(*since, "--all-files")[0] == 0
-    checkout.git("reset", "--quiet", "HEAD~")
-    checkout.git("reset", "--quiet", "--hard")
 
 
 def test_try_repo(checkout: Checkout, hooks: tuple[Path, str]) -> None:
