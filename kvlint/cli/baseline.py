@@ -30,6 +30,7 @@ def add_options(parser: Parser) -> None:
     """The options of `kvlint baseline`."""
     parser.add_argument(
         "action",
+        nargs="?",
         type=choice(ACTIONS),
         metavar="ACTION",
         help="write: a new baseline with all findings; update: take out the stale entries",
@@ -48,6 +49,8 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the file; 2 if a search gave up, as what it would have found is not known."""
+    if args.action is None:
+        raise UsageError("no action given: kvlint baseline write, or kvlint baseline update")
     paths = paths_of(args)
     settings = settings_of(args, paths[0])
     from kvlint import baseline

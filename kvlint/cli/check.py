@@ -78,7 +78,7 @@ def add_options(parser: Parser) -> None:
     add_verbose(
         parser,
         "list what could not be resolved, which patterns were cleared and by which runs of the "
-        "search, and show tracebacks",
+        "search, what is fixed since --diff-base, and show tracebacks",
     )
     add_common(parser)
 

@@ -263,6 +263,24 @@ def test_a_file_that_cannot_be_written_is_an_error(run: Run, report: Report) -> 
     assert result.code == 2
 
 
+def test_the_search_is_bounded_and_the_rules_selected_as_in_check(
+    run: Run, engine: Engine, report: Report
+) -> None:
+    options = ["--preemptions", "1", "--max-states", "7", "--max-seconds", "9", "--jobs", "3"]
+    chosen = ["--exclude", "gen", "--ignore", "KV101", "--per-file-ignores", "common:KV104"]
+    assert run("baseline", "write", "one", *options, *chosen).out.startswith("wrote 0 findings")
+    settings = engine.settings
+    assert (settings.preemptions, settings.max_states) == (1, 7)
+    assert (settings.max_seconds, settings.jobs) == (9.0, 3)
+    assert (engine.paths, engine.exclude) == (("one",), ("gen",))
+
+
+def test_no_action(run: Run) -> None:
+    assert run("baseline").err == (
+        "kvlint: error: no action given: kvlint baseline write, or kvlint baseline update\n"
+    )
+
+
 def test_wrong_action(run: Run) -> None:
     assert run("baseline", "writ").err == (
         "kvlint: error: argument ACTION: 'writ' is not one of write, update "
