@@ -8,8 +8,9 @@ from types import ModuleType
 
 from kvlint import catalog
 from kvlint.config import Settings
-from kvlint.discover.project import Project
+from kvlint.discover.project import Module, Project
 from kvlint.findings import Finding, Gap, Report, Searched, Span
+from kvlint.fingerprints import Fingerprints, file_key
 from kvlint.placing import Placed, place
 from kvlint.protocol.detect import find_protocols
 from kvlint.protocol.model import Protocol
@@ -19,6 +20,7 @@ from kvlint.search.evidence import Bounds, Evidence
 from kvlint.search.memory import Memory
 from kvlint.search.parallel import gather_all
 from kvlint.search.system import System, build_system
+from kvlint.suppressions import silence, suppressions
 from kvlint.tables import transition_tables
 
 UNREADABLE = ("KV901", "unreadable-file")
@@ -47,11 +49,14 @@ def analyse_protocols(
         rule_id, name = _identity(rule)
         for view in views:
             hits += [Placed(rule_id, name, view.protocol.title, h) for h in rule.find(view)]
-    report.findings = sorted(
-        [*place(hits), *_unreadable(project)], key=lambda f: (f.span, f.rule, f.fingerprint)
-    )
+    found = [*silence(place(hits), suppressions(_all(project))), *_unreadable(project)]
+    report.findings = sorted(found, key=lambda f: (f.span, f.rule, f.fingerprint))
     report.gaps = sorted([*report.gaps, *project.gaps], key=lambda g: (g.path, g.line, g.message))
     return report
+
+
+def _all(project: Project) -> list[Module]:
+    return list(project.modules.values())
 
 
 def tables(project: Project, settings: Settings) -> Report:
@@ -170,7 +175,9 @@ def _identity(module: ModuleType) -> tuple[str, str]:
 
 def _unreadable(project: Project) -> Iterator[Finding]:
     rule, name = UNREADABLE
+    fingerprints = Fingerprints()
     for problem in project.problems:
+        fingerprint = fingerprints.of(rule, file_key(problem.path))
         yield Finding(
             rule=rule,
             name=name,
@@ -180,6 +187,6 @@ def _unreadable(project: Project) -> Iterator[Finding]:
             class_name="",
             function="",
             message=problem.message,
-            fingerprint=f"{rule}:{problem.path}",
-            group=f"{rule}:{problem.path}",
+            fingerprint=fingerprint,
+            group=fingerprint,
         )

@@ -17,6 +17,7 @@ from kvlint.hints import did_you_mean
 
 ALL = "ALL"
 UNREADABLE_FILE = "KV901"
+ABOUT_FILES = "KV9"  # what is said about files and comments, not about rooms
 
 
 class Rule(NamedTuple):
@@ -31,6 +32,11 @@ class Rule(NamedTuple):
         """The importable name of the rule's engine side; None for a rule that needs none."""
         stem = os.path.splitext(self.page_path)[0]
         return f"kvlint.rules.{os.path.basename(stem)}" if os.path.exists(stem + ".py") else None
+
+    @property
+    def page_name(self) -> str:
+        """The file name of the page."""
+        return os.path.basename(self.page_path)
 
     def page(self) -> str:
         """The Markdown page, the one source of text for everything that describes the rule."""
@@ -95,7 +101,7 @@ def check_selectors(selectors: tuple[str, ...], where: str) -> None:
     """Refuse a selector that means no rule; `where` names the option or key it stands in."""
     for selector in selectors:
         if not matching(selector):
-            raise UsageError(f"{where}: {_unknown(selector)}")
+            raise UsageError(f"{where}: {unknown(selector)}")
 
 
 def find(id_or_name: str) -> Rule:
@@ -104,9 +110,10 @@ def find(id_or_name: str) -> Rule:
     for rule in rules():
         if wanted in (rule.id, rule.name.upper()):
             return rule
-    raise UsageError(_unknown(id_or_name))
+    raise UsageError(unknown(id_or_name))
 
 
-def _unknown(word: str) -> str:
+def unknown(word: str) -> str:
+    """What to say about a word that means no rule."""
     choices = [text for rule in rules() for text in (rule.id, rule.name)]
     return f"unknown rule '{word}'{did_you_mean(word, choices) or ' (kvlint rules lists them)'}"

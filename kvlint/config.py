@@ -15,7 +15,8 @@ from kvlint.errors import UsageError
 from kvlint.hints import did_you_mean, one_line
 
 FILE_NAME = "pyproject.toml"
-OUTPUT_FORMATS = ("full", "concise", "json")
+TEXT_FORMATS = ("full", "concise", "github")  # without a finding they are the summary alone
+OUTPUT_FORMATS = (*TEXT_FORMATS, "json", "sarif", "junit")
 SEVERITIES = ("error", "warning", "note")  # those of kvlint.findings, without its imports
 
 
@@ -54,7 +55,8 @@ class Environment(NamedTuple):
 class Settings(NamedTuple):
     """Everything that decides what one run reports.
 
-    `output_format` None leaves the choice to where the output goes. The search makes at most
+    `output_format` None leaves the choice to where the output goes. `baseline` is a file of
+    findings that are known. The search makes at most
     `preemptions` switches where no thread waits, visits `max_states` in one run and takes
     `max_seconds` in all (None: no limit), in `jobs` processes (None: one for each CPU).
     `source` is the file that the settings were read from, as shown to the user, and `root` its
@@ -68,6 +70,7 @@ class Settings(NamedTuple):
     fail_on: str = "warning"
     show_latent: bool = False
     output_format: str | None = None
+    baseline: str | None = None
     preemptions: int = 2
     max_states: int = 100_000
     max_seconds: float | None = None
@@ -162,12 +165,13 @@ def _settings(section: dict[str, Any], shown: str) -> Settings:
 
 
 def _rooted(settings: Settings, root: str) -> Settings:
-    """Make the file's exclude patterns relative to the working directory, as discovery wants."""
+    """Make the file's paths relative to the working directory, as discovery wants."""
     exclude = tuple(
         _display(os.path.join(root, pattern)) if "/" in pattern else pattern
         for pattern in settings.exclude
     )
-    return settings._replace(exclude=exclude, root=root)
+    baseline = settings.baseline and _display(os.path.join(root, settings.baseline))
+    return settings._replace(exclude=exclude, baseline=baseline, root=root)
 
 
 def _values(section: dict[str, Any], readers: Mapping[str, Reader], where: str) -> dict[str, Any]:
@@ -296,6 +300,7 @@ _KEYS: dict[str, Reader] = {
     "fail-on": _choice(SEVERITIES),
     "show-latent": _boolean,
     "output-format": _choice(OUTPUT_FORMATS),
+    "baseline": _string,
     "preemptions": _count(0),
     "max-states": _count(1),
     "max-seconds": _seconds,

@@ -13,6 +13,11 @@ VERDICTS = ("confirmed", "narrow", "latent")  # strongest first
 SEVERITY_OF = {"confirmed": "error", "narrow": "warning", "latent": "note"}
 
 
+def worse(severity: str, than: str) -> bool:
+    """Whether one severity is worse than another."""
+    return SEVERITIES.index(severity) < SEVERITIES.index(than)
+
+
 @dataclass(frozen=True, order=True)
 class Span:
     """A place in a source file.
@@ -64,6 +69,7 @@ class Finding:
     locals. `class_name` and `function` are empty for a finding about a whole file. `searched`
     names the search that found the witness: the class name of its `Searched`. For a latent
     finding `cleared` says why it is no more than that, and `cleared_in` for which searches.
+    `silenced` is the reason that a comment in the source gives for silencing it.
     """
 
     rule: str
@@ -83,6 +89,7 @@ class Finding:
     searched: str = ""
     cleared: str = ""
     cleared_in: tuple[str, ...] = ()
+    silenced: str = ""
 
 
 @dataclass(frozen=True)

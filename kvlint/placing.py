@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
 from kvlint.findings import SEVERITIES, SEVERITY_OF, VERDICTS, Finding, Related, Span
+from kvlint.fingerprints import Fingerprints, is_compound, module_key, shape
 from kvlint.programs.ir import Where
 from kvlint.rulekit import Hit
 from kvlint.search.trail import steps
-
-FIRST_LINE_ONLY = (
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.ClassDef,
-    ast.ExceptHandler,
-    ast.For,
-    ast.While,
-    ast.With,
-    ast.If,
-    ast.Try,
-)
 
 
 def span_of(where: Where) -> Span:
@@ -34,7 +20,7 @@ def span_of(where: Where) -> Span:
     end_line = getattr(node, "end_lineno", None) or line
     lines = _lines(where.module.source)
     column = _characters(lines, line, getattr(node, "col_offset", 0))
-    if isinstance(node, FIRST_LINE_ONLY):
+    if is_compound(node):
         text = lines[line - 1] if line <= len(lines) else ""
         return Span(where.module.display, line, column, line, len(text) + 1)
     end = _characters(lines, end_line, getattr(node, "end_col_offset", 0) or 0)
@@ -77,13 +63,15 @@ def place(hits: Iterable[Placed]) -> list[Finding]:
         if key not in best or _rank(placed.hit) < _rank(best[key].hit):
             best[key] = placed
     groups = _groups(best, causes)
-    counts: dict[str, int] = {}
+    fingerprints = Fingerprints()
     found = []
     for key in sorted(best, key=lambda k: (k[1], k[0])):
         placed = best[key]
-        print_ = _fingerprint(placed.rule, placed.hit.where)
-        counts[print_] = counts.get(print_, 0) + 1
-        unique = hashlib.sha256(f"{print_}/{counts[print_]}".encode()).hexdigest()[:16]
+        where = placed.hit.where
+        unique = fingerprints.of(
+            *(placed.rule, module_key(where.module), where.class_name, where.function),
+            shape(where.node),
+        )
         found.append(_finding(placed, key[1], unique, groups[key], tuple(searches[key])))
     return _named_groups(found)
 
@@ -153,35 +141,3 @@ def _named_groups(found: list[Finding]) -> list[Finding]:
 
 def _order(finding: Finding) -> tuple[int, str, Span]:
     return SEVERITIES.index(finding.severity), finding.rule, finding.span
-
-
-def _fingerprint(rule: str, where: Where) -> str:
-    """What stays when lines move or locals are renamed: rule, place in the code, shape."""
-    module = os.path.basename(os.path.dirname(where.module.display))
-    shape = _shape(where.node)
-    parts = (
-        rule,
-        module,
-        os.path.basename(where.module.display),
-        where.class_name,
-        where.function,
-        shape,
-    )
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _shape(node: ast.AST) -> str:
-    """The syntax of a node with local names numbered instead of named."""
-    if isinstance(node, FIRST_LINE_ONLY):
-        return type(node).__name__ + str(getattr(node, "name", ""))
-    names: dict[str, str] = {}
-    out = []
-    for child in ast.walk(node):
-        out.append(type(child).__name__)
-        if isinstance(child, ast.Name):
-            out.append(names.setdefault(child.id, f"n{len(names)}"))
-        elif isinstance(child, ast.Attribute):
-            out.append(child.attr)
-        elif isinstance(child, ast.Constant):
-            out.append(repr(child.value))
-    return " ".join(out)

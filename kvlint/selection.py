@@ -8,23 +8,39 @@ from dataclasses import dataclass, field
 from kvlint.catalog import ALL, UNREADABLE_FILE
 from kvlint.config import Settings
 from kvlint.findings import SEVERITIES, Finding
+from kvlint.report.style import plural
 
 
 @dataclass
 class Selected:
-    """The findings to show, and how many latent notes the settings hide."""
+    """The findings to show, and how many are not: latent notes, silenced or known ones."""
 
     shown: list[Finding] = field(default_factory=list)
     hidden: int = 0
+    silenced: int = 0
+    known: int = 0
+
+    def counts(self) -> list[str]:
+        """What was left out, for the last line of a report."""
+        notes = plural(self.hidden, "latent note")
+        said = (
+            (self.hidden, f"{notes} hidden (--show-latent)"),
+            (self.silenced, f"{self.silenced} silenced in the source"),
+            (self.known, f"{self.known} in the baseline"),
+        )
+        return [text for count, text in said if count]
 
 
 def select(findings: list[Finding], settings: Settings) -> Selected:
-    """Drop what is not selected and hide what is latent, unless the settings show it."""
+    """Drop what is not selected or silenced, hide what is latent unless the settings show it."""
     result = Selected()
     for finding in sorted(findings, key=position):
         if not is_selected(finding, settings):
             continue
-        if finding.verdict == "latent" and not settings.show_latent:
+        latent = finding.verdict == "latent" and not settings.show_latent
+        if finding.silenced:
+            result.silenced += not latent
+        elif latent:
             result.hidden += 1
         else:
             result.shown.append(finding)

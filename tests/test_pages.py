@@ -31,7 +31,10 @@ NAMES = {
     "KV203": "iterate-while-mutated",
     "KV301": "unbounded-poll",
     "KV901": "unreadable-file",
+    "KV902": "unusable-suppression",
+    "KV903": "unused-suppression",
 }
+ABOUT_FILES = {"KV901", "KV902", "KV903"}
 BETWEEN_TWO_STATEMENTS = {"KV201", "KV202", "KV203"}
 TWO_PAIRS = {"KV101", "KV102", "KV103", "KV104", "KV105", "KV107", "KV108"}
 SECTIONS = [
@@ -189,7 +192,7 @@ def test_docstring_of_a_fixture(path: Path) -> None:
     rule, twin = named(path)
     if twin == "bad":
         assert lines[0].startswith(rule)
-    if twin == "bad" and rule != "KV901":
+    if twin == "bad" and rule not in ABOUT_FILES:
         steps = [line[:2] for line in lines if re.match(r"\d\. ", line)]
         assert steps == [f"{n}." for n in range(1, len(steps) + 1)]
         assert len(steps) >= 3

@@ -13,25 +13,26 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from kvlint.cli.inputs import (
+    add_baseline_option,
     add_input_options,
     add_search_options,
     add_selection_options,
+    add_show_latent,
     load,
     paths_of,
     settings_of,
-    texts_of,
 )
 from kvlint.cli.options import Parser, add_common, add_verbose, choice
 from kvlint.cli.quick import all_unrelated
 from kvlint.cli.streams import is_terminal, out, style_for, warn
-from kvlint.config import OUTPUT_FORMATS, SEVERITIES, Settings
+from kvlint.config import OUTPUT_FORMATS, SEVERITIES, TEXT_FORMATS, Settings
+from kvlint.errors import UsageError
 from kvlint.report import summary
 from kvlint.report.style import Style
 
 if TYPE_CHECKING:
-    from kvlint.discover.project import Project
-    from kvlint.findings import Finding, Report, Searched
-    from kvlint.selection import Selected
+    from kvlint.findings import Finding, Searched
+    from kvlint.report.outcome import Outcome
 
 
 def add_options(parser: Parser) -> None:
@@ -43,7 +44,17 @@ def add_options(parser: Parser) -> None:
         "--output-format",
         type=choice(OUTPUT_FORMATS),
         metavar="FORMAT",
-        help="full, concise or json (default: full on a terminal, else concise)",
+        help="full, concise, github (annotations), json, sarif or junit (default: full on a "
+        "terminal, else concise; GITHUB_ACTIONS=true adds annotations to these two)",
+    )
+    parser.add_argument(
+        "--sarif-output", metavar="FILE", help="write SARIF to FILE beside the output"
+    )
+    parser.add_argument(
+        "--diff-base",
+        metavar="REV",
+        help="report only what the files of that git revision do not have; they are read from "
+        "git, and nothing is checked out",
     )
     parser.add_argument(
         "--fail-on",
@@ -52,7 +63,10 @@ def add_options(parser: Parser) -> None:
         help="exit with 1 from this severity on: error, warning or note; note also shows "
         "latent findings (default: warning)",
     )
-    parser.add_argument("--show-latent", action="store_true", help="show latent findings (notes)")
+    add_show_latent(parser, "show latent findings (notes)")
+    add_baseline_option(
+        parser, "report only what is not in FILE, and fail if FILE holds what is gone"
+    )
     parser.add_argument(
         "--show-settings", action="store_true", help="print the settings of this run and stop"
     )
@@ -64,7 +78,7 @@ def add_options(parser: Parser) -> None:
     add_verbose(
         parser,
         "list what could not be resolved, which patterns were cleared and by which runs of the "
-        "search, and show tracebacks",
+        "search, what is fixed since --diff-base, and show tracebacks",
     )
     add_common(parser)
 
@@ -82,8 +96,10 @@ def run(args: argparse.Namespace) -> int:
     form = settings.output_format or ("full" if is_terminal(sys.stdout) else "concise")
     style = style_for(args.color, ascii_only=args.ascii)
     told = any(settings.protocol)  # then other words may tell a backend
-    if form != "json" and not told and all_unrelated(paths):
-        out(summary.summary((), (), 0, style))
+    beside = (settings.baseline, args.sarif_output, args.diff_base)
+    plain = form in TEXT_FORMATS and beside == (None, None, None)
+    if plain and not told and all_unrelated(paths):
+        out(summary.summary((), (), style))
         _statistics(args, (), (), len(paths), start)
         return 0
     return _whole_run(args, paths, settings, form, style, start)
@@ -97,51 +113,40 @@ def _whole_run(
     style: Style,
     start: float,
 ) -> int:
-    from kvlint.selection import cleared, fails, select
+    from kvlint.cli.formats import rendered, sarif
+    from kvlint.cli.outcome import outcome_of
 
     project = load(paths, settings)
-    report = _analysed(project, settings)
-    selected = select(report.findings, settings)
-    out(_rendered(report, selected, form, style, texts_of(project)))
-    warn(summary.gaps(report.gaps, args.verbose))
+    outcome = outcome_of(args, project, paths, settings)
+    if args.sarif_output is not None:
+        _write(args.sarif_output, sarif(outcome))
+    out(rendered(outcome, form, style))
+    warn(summary.gaps(outcome.report.gaps, args.verbose))
     if args.verbose:
-        warn(summary.environments(report.searched))
-        warn(summary.cleared(cleared(report.findings, settings), report.searched))
-    _statistics(args, report.searched, selected.shown, project.files, start)
-    gave_up = summary.gave_up(report.searched, settings)
-    warn(gave_up)
-    if fails(selected.shown, settings.fail_on):
-        return 1
-    return 2 if gave_up else 0
+        warn(_details(outcome))
+    _statistics(args, outcome.report.searched, outcome.shown, project.files, start)
+    warn(summary.reservations(outcome))
+    return outcome.status
 
 
-def _analysed(project: Project, settings: Settings) -> Report:
-    if not (project.modules or project.problems or project.gaps):
-        from kvlint.findings import Report
+def _details(outcome: Outcome) -> str:
+    """What only `-v` tells."""
+    from kvlint.selection import cleared
 
-        return Report()
-    from kvlint.analysis import analyse
+    report, difference = outcome.report, outcome.difference
+    return (
+        summary.environments(report.searched)
+        + summary.cleared(cleared(report.findings, outcome.settings), report.searched)
+        + ("" if difference is None else summary.fixed(difference))
+    )
 
-    return analyse(project, settings)
 
-
-def _rendered(
-    report: Report, selected: Selected, form: str, style: Style, texts: dict[str, str]
-) -> str:
-    """The report in the format asked for; only that format's module is imported."""
-    if form == "json":
-        from kvlint.report import json
-
-        return json.render(report, selected.shown)
-    end = summary.summary(report.searched, selected.shown, selected.hidden, style)
-    if form == "concise":
-        from kvlint.report import concise
-
-        return concise.render(selected.shown, style) + end
-    from kvlint.report import full
-    from kvlint.report.source import Sources
-
-    return full.render(selected.shown, Sources(texts), style, report.searched) + end
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot write: {error.strerror or error}") from None
 
 
 def _statistics(

@@ -58,6 +58,16 @@ def add_selection_options(parser: Parser) -> None:
     )
 
 
+def add_baseline_option(parser: Parser, effect: str) -> None:
+    """`--baseline`, whose `effect` each command names."""
+    parser.add_argument("--baseline", metavar="FILE", help=effect)
+
+
+def add_show_latent(parser: Parser, effect: str) -> None:
+    """`--show-latent`, whose `effect` each command names."""
+    parser.add_argument("--show-latent", action="store_true", help=effect)
+
+
 def add_search_options(parser: Parser) -> None:
     """How far the interleaving search goes."""
     parser.add_argument(
@@ -111,14 +121,13 @@ def settings_of(args: argparse.Namespace, start: str) -> Settings:
     )
 
 
-def load(paths: list[str], settings: Settings) -> Project:
-    """Read the project."""
+def load(paths: list[str], settings: Settings, cwd: str | None = None) -> Project:
+    """Read the project, as if `cwd` were the working directory."""
     from kvlint.discover.project import load_project
 
     # The words that tell a backend from its bytes are no longer the ones to look for.
-    if any(settings.protocol):
-        return load_project(paths, exclude=settings.exclude, prefilter=False)
-    return load_project(paths, exclude=settings.exclude)
+    prefilter = not any(settings.protocol)
+    return load_project(paths, exclude=settings.exclude, prefilter=prefilter, cwd=cwd)
 
 
 def texts_of(project: Project) -> dict[str, str]:
@@ -126,7 +135,10 @@ def texts_of(project: Project) -> dict[str, str]:
     return {module.display: module.source for module in project.modules.values()}
 
 
-_PLAIN = ("fail_on", "output_format", "preemptions", "max_states", "max_seconds", "jobs")
+_PLAIN = (
+    *("fail_on", "output_format", "baseline"),
+    *("preemptions", "max_states", "max_seconds", "jobs"),
+)
 
 
 def _overrides(args: argparse.Namespace) -> dict[str, Any]:

@@ -20,6 +20,7 @@ OK, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
 
 COMMANDS = {
     "check": "find the unsafe status machines of KV-transfer backends",
+    "baseline": "write down the findings that are known, so that only new ones count",
     "fix": "rewrite what can be fixed, once it is proven",
     "table": "show what each status update does in every state",
     "explain": "show the page of one rule or fix",

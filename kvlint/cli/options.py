@@ -40,8 +40,8 @@ class Parser(argparse.ArgumentParser):
         return super().add_argument(*names, **kwargs)
 
     def parse_all(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Parse, and refuse what is left over."""
-        parsed, extra = self.parse_known_args(arguments)
+        """Parse, and refuse what is left over. Options may stand between the other arguments."""
+        parsed, extra = self.parse_known_intermixed_args(arguments)
         if extra:
             raise UsageError(self._surplus(extra[0]))
         return parsed

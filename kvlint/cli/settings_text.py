@@ -9,11 +9,12 @@ from typing import Any
 from kvlint.config import Settings
 
 _NAMES = (
-    *("select", "ignore", "exclude", "fail_on", "show_latent", "output_format"),
+    *("select", "ignore", "exclude", "fail_on", "show_latent", "output_format", "baseline"),
     *("preemptions", "max_states", "max_seconds", "jobs"),
 )
 _UNSET = {
     "output_format": "full on a terminal, else concise",
+    "baseline": "none",
     "max_seconds": "no limit",
     "jobs": "one for each CPU",
 }

@@ -59,6 +59,7 @@ def _read(walk: Walk, loader: Loader, prefilter: bool) -> None:
     found = scan(walk.files)
     for path, line, message in found.problems:
         _report(loader, path, SourceError(message, line))
+    loader.project.marked = found.marked
     _parse(loader, found.taken)
     for path in found.plain:
         if small or path in walk.explicit:

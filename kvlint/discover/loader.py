@@ -90,6 +90,19 @@ class Loader:
             self._restore(path, module)
         return module
 
+    def aside(self, path: str) -> Module | None:
+        """The module of a file for its text alone: it takes no part in the run."""
+        module = self._by_path.get(path)
+        if module is not None:
+            return module
+        try:
+            text = source.decode(source.read_bytes(path))
+            tree = source.parse(text, path)
+        except source.SourceError:  # reported where the run needs the file
+            return None
+        shown = display_path(path, self.cwd)
+        return Module(self.layout.module_name(path), Path(path), shown, text, tree, linted=False)
+
     def _parse(self, path: str, data: bytes, *, linted: bool) -> Module:
         text = source.decode(data)
         tree = self.checked.pop(path, None) or source.parse(text, path)

@@ -8,6 +8,9 @@ and bases are followed through imports in any case.
 
 from __future__ import annotations
 
+# How a comment for kvlint begins; what it says is looked at, even where nothing is to be found.
+MARK = b"kvlint:"
+
 # Something must run beside something else, or ask how far it is. An executor that a file is only
 # handed still shows by `submit`, a loop or task group by `asyncio`.
 _CONCURRENT = (b"threading", b"asyncio", b".submit(", b"poll")
@@ -59,7 +62,7 @@ def is_unrelated(data: bytes) -> bool:
 
     For a caller that has one file and no time for imports; a run over a tree uses the parts.
     """
-    if may_take_part(data) or b"\0" in data or len(data) > _MAX_ALONE:
+    if may_take_part(data) or MARK in data or b"\0" in data or len(data) > _MAX_ALONE:
         return False
     import warnings
 

@@ -143,13 +143,15 @@ class Project:
     Modules that a linted one needs are read when they are asked for, so `modules` can grow while
     names are resolved; what a run is about are its linted ones, all there from the start.
     `problems` are files and folders that the user asked for and that could not be analysed;
-    `files` counts the files that were looked at. `programs` is for `kvlint.programs.sharing`.
+    `marked` are files that have a comment for kvlint, with or without a part in the run; `files`
+    counts the files that were looked at. `programs` is for `kvlint.programs.sharing`.
     """
 
     modules: dict[str, Module] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
     problems: list[Gap] = field(default_factory=list)
     files: int = 0
+    marked: list[str] = field(default_factory=list)
     loader: Loader | None = field(default=None, repr=False)
     programs: dict[object, Program] = field(default_factory=dict, repr=False)
 

@@ -26,15 +26,17 @@ class Scan:
 
     `taken` take part by themselves; `bases` holds, for each other file with classes, the names
     that they inherit from; `usual` are those of them that import from a folder like SGLang's;
-    `plain` have no such class; `problems` are (path, line, message).
+    `plain` have no such class; `marked` have a comment for kvlint; `problems` are (path, line,
+    message).
     """
 
-    __slots__ = ("bases", "plain", "problems", "taken", "usual")
+    __slots__ = ("bases", "marked", "plain", "problems", "taken", "usual")
 
     def __init__(self) -> None:
         self.taken: list[str] = []
         self.bases: list[tuple[str, list[bytes]]] = []
         self.usual: list[str] = []
+        self.marked: list[str] = []
         self.plain: list[str] = []
         self.problems: list[tuple[str, int, str]] = []
 
@@ -46,6 +48,8 @@ class Scan:
             except SourceError as error:
                 self.problems.append((path, error.line, error.message))
                 continue
+            if gate.MARK in data:
+                self.marked.append(path)
             if gate.takes_part(data):
                 self.taken.append(path)
                 continue

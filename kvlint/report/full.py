@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kvlint.catalog import ABOUT_FILES
 from kvlint.findings import Finding, Searched, Span
 from kvlint.hints import one_line
 from kvlint.report.blocks import Block, blocks
@@ -86,5 +87,8 @@ def _elsewhere(marks: Sequence[Mark], sources: Sources, style: Style, indent: st
 
 
 def _hints(finding: Finding, style: Style) -> str:
-    hints = (("help", f"kvlint explain {finding.rule}"), ("silence", f"--ignore {finding.rule}"))
+    rule = finding.rule
+    comment = f"# kvlint: ignore[{rule}] -- why"
+    silence = f"--ignore {rule}" if rule.startswith(ABOUT_FILES) else comment
+    hints = (("help", f"kvlint explain {rule}"), ("silence", silence))
     return "  " + "    ".join(f"{style.paint(word, 'bold')}  {text}" for word, text in hints)

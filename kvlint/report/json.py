@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvlint import __version__
 from kvlint.findings import Finding, Gap, Report, Searched, Step, TransitionTable
 from kvlint.report.summary import ordered
 
+if TYPE_CHECKING:
+    from kvlint.baseline import Entry
+    from kvlint.difference import Difference
+
 SCHEMA = 1
 
 
-def render(report: Report, findings: Sequence[Finding]) -> str:
-    """One object: `findings` as selected, the rest as the report has it."""
+def render(
+    report: Report,
+    findings: Sequence[Finding],
+    *,
+    stale: Sequence[Entry] = (),
+    difference: Difference | None = None,
+) -> str:
+    """One object: `findings` as selected, the rest as the report has it.
+
+    `stale` entries of a baseline are there if there are any, `difference` with `--diff-base`.
+    """
     return dumps(
         {
             "schema": SCHEMA,
@@ -23,6 +36,8 @@ def render(report: Report, findings: Sequence[Finding]) -> str:
             "tables": [_table(table) for table in report.tables],
             "searched": [_searched(searched) for searched in report.searched],
             "gaps": [_gap(gap) for gap in ordered(report.gaps)],
+            **({"stale": [entry._asdict() for entry in stale]} if stale else {}),
+            **({"difference": _difference(difference)} if difference is not None else {}),
         }
     )
 
@@ -30,6 +45,16 @@ def render(report: Report, findings: Sequence[Finding]) -> str:
 def dumps(value: Any) -> str:
     """JSON in ASCII, which every output encoding can take."""
     return json.dumps(value, indent=2) + "\n"
+
+
+def _difference(difference: Difference) -> dict[str, Any]:
+    return {
+        "base": difference.base,
+        "commit": difference.commit,
+        "introduced": len(difference.introduced),
+        "fixed": len(difference.fixed),
+        "standing": len(difference.standing),
+    }
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -74,7 +74,9 @@ def _wrapped(text: str, width: int, indent: str, first: str) -> Iterator[str]:
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 error`, `2 errors`, `2 classes`."""
+    """`1 error`, `2 errors`, `2 classes`, `2 entries`."""
     if count == 1:
         return f"1 {noun}"
+    if noun.endswith("ry"):
+        return f"{count} {noun[:-1]}ies"
     return f"{count} {noun}{'es' if noun.endswith(('s', 'ch')) else 's'}"

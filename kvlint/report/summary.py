@@ -11,21 +11,24 @@ from kvlint.hints import one_line
 from kvlint.report.style import Style, plural
 
 if TYPE_CHECKING:
+    from kvlint.baseline import Entry
     from kvlint.config import Settings
+    from kvlint.difference import Difference
     from kvlint.findings import Finding, Gap, Searched
+    from kvlint.report.outcome import Outcome
 
 NO_SEARCH = "no interleaving search was made: the verdicts rest on path analysis alone"
 NO_CLASS = "no KV-transfer backend was found in the files that were read"
 
 
 def summary(
-    searched: Sequence[Searched], shown: Sequence[Finding], hidden: int, style: Style
+    searched: Sequence[Searched],
+    shown: Sequence[Finding],
+    style: Style,
+    left_out: Sequence[str] = (),
 ) -> str:
     """What a reader needs in order to judge the list above it, or its absence."""
-    parts = [_counts(shown, style)]
-    if hidden:
-        parts.append(f"{plural(hidden, 'latent note')} hidden (--show-latent)")
-    parts.append(f"{plural(len(searched), 'class')} analysed")
+    parts = [_counts(shown, style), *left_out, f"{plural(len(searched), 'class')} analysed"]
     return "".join(line + "\n" for line in ("; ".join(parts), *_reach(searched)))
 
 
@@ -63,6 +66,34 @@ def gaps(found: Sequence[Gap], verbose: bool) -> str:
         places = plural(len(found), "place")
         return f"kvlint: {places} could not be read, resolved or searched (-v lists them)\n"
     return "".join(f"kvlint: gap: {_gap(gap)}\n" for gap in ordered(found))
+
+
+def fixed(difference: Difference) -> str:
+    """The findings that the revision had and the run has not."""
+    base = difference.base
+    return "".join(
+        one_line(f"kvlint: fixed since {base}: {_pattern(f)}") + "\n" for f in difference.fixed
+    )
+
+
+def reservations(outcome: Outcome) -> str:
+    """What has to be known beside the findings: stale entries, and searches that gave up."""
+    said = _stale(outcome.stale, outcome.settings.baseline or "")
+    difference = outcome.difference
+    if difference is not None and gave_up(difference.searched.searched, outcome.settings):
+        base = difference.base
+        said += f"kvlint: the search of {base} gave up: what is introduced may have been there\n"
+    return said + outcome.gave_up
+
+
+def _stale(entries: Sequence[Entry], path: str) -> str:
+    """The entries of a baseline that no finding corresponds to, and what to do about them."""
+    if not entries:
+        return ""
+    lines = [f"{path}: {e.rule} {e.name} in {e.path} is gone: {e.message}" for e in entries]
+    advice = f"shrink the baseline (kvlint baseline update --baseline {path})"
+    lines.append(f"{plural(len(entries), 'stale entry')}: {advice}")
+    return "".join(f"kvlint: {one_line(line)}\n" for line in lines)
 
 
 def problems(found: Sequence[Gap]) -> str:

@@ -38,9 +38,9 @@ class Arrow:
     """One leap of one thread, by number: the place that it leads to and the world there.
 
     `code` is both, packed as they stand in a state (`packing`). `wide` says that a switch at its
-    end interrupts nobody, `notable` that the leap may hold a bad event. `raises` counts the calls
-    on the way that raise for a reason that is not known. `way` is what the thread did before, in
-    the same stretch.
+    end interrupts nobody, `notable` that the leap may hold a bad event, `rests` that the thread
+    waits for work then or is through. `raises` counts the calls on the way that raise for a reason
+    that is not known. `way` is what the thread did before, in the same stretch.
     """
 
     place: int
@@ -50,6 +50,7 @@ class Arrow:
     wide: bool
     notable: bool
     raises: int
+    rests: bool
     last: Leap
     way: Arrow | None = None
 
@@ -84,6 +85,7 @@ class Arrow:
             self.wide,
             self.notable,
             way.raises + self.raises,
+            self.rests,
             self.last,
             way,
         )

@@ -29,7 +29,8 @@ CLOCK_EVERY = 1024  # states between two looks at the clock
 class Finish:
     """A bad end: its kind, the state it starts from, the leap that makes it, the bad event.
 
-    `seen` is what polling may say right after the event; nothing if nobody polls any more.
+    `seen` is what polling may say right after the event; nothing if nobody polls any more. `via`
+    is the last step to the state, where it is not the one of the shortest way.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Finish:
     last: tuple[State, int, Arrow] | None = None
     event: Event | None = None
     seen: frozenset[object] = frozenset()
+    via: tuple[State, int, Arrow] | None = None
 
 
 @dataclass
@@ -81,6 +83,7 @@ class Search:
         self._level_of: dict[State, int] = {}
         self._depth: dict[State, int] = {}
         self._doubts: dict[State, int] = {}
+        self._other_ways: dict[State, dict[object, tuple[State, int, Arrow]]] = {}
         self._expanded: set[State] = set()
 
     def name_of(self, thread: int) -> str:
@@ -107,6 +110,12 @@ class Search:
         for spent in range(self.bound + 1):
             if not self._level(spent, levels, outcome):
                 break
+        outcome.ends += [
+            Finish("pinned", end.state, via=way)
+            for end in outcome.ends
+            if end.kind == "pinned"
+            for way in self._other_ways.get(end.state, {}).values()
+        ]
         outcome.states = len(self.parents)
         if self.system.cut() or self.graph.cut:
             outcome.complete = False
@@ -135,6 +144,8 @@ class Search:
                 moved = moved or self._moves(state, after, may_stop)
                 known = self._level_of.get(after)
                 if known is not None and known <= spent + cost:
+                    if arrow.rests and after != state and not after & HELD_BITS:
+                        self._note_another_way(state, after, thread, arrow)
                     if after in self._doubts and known == spent + cost:
                         self._prefer(state, after, thread, arrow)
                     continue
@@ -183,6 +194,19 @@ class Search:
             self._doubts[after] = doubts
         else:
             self._doubts.pop(after, None)
+
+    def _note_another_way(self, state: State, after: State, thread: int, arrow: Arrow) -> None:
+        """Remember how else a state may be reached in which nothing may be left to do.
+
+        A room can be pinned in one state for two reasons; the shortest way shows only one.
+        """
+        ways = self._other_ways.get(after)
+        if ways is None:
+            if not self.graph.is_at_rest(after):
+                return
+            ways = self._other_ways[after] = {}
+        events = arrow.last.events
+        ways.setdefault((thread, *(id(e.instr) for e in events)), (state, thread, arrow))
 
     def _prefer(self, state: State, after: State, thread: int, arrow: Arrow) -> None:
         """Of two ways of one length, keep the one on which fewer calls raise for no known reason.
@@ -291,7 +315,7 @@ class Search:
             after, thread, arrow = finish.last
             found.append((after, thread, arrow.leap))
         state = finish.state
-        parent = self.parents[state]
+        parent = self.parents[state] if finish.via is None else finish.via
         while parent is not None:
             found.append((state, parent[1], parent[2].leap))
             state = parent[0]

@@ -166,6 +166,7 @@ class _Walk:
             True,
             way.notable,
             way.raises,
+            False,
             replace(way.last, wide=True),
             way.way,
         )

@@ -16,7 +16,7 @@ from kvlint.search.arrows import IDLE, Arrow, Memo, Place, Spot, Stretch
 from kvlint.search.driver import Driver, Move, Phase
 from kvlint.search.footprint import FIELDS, NOTHING, OPENED, STATUS, Footprint, Footprints
 from kvlint.search.liveness import Liveness, waits_in_vain
-from kvlint.search.macro import ENDS, Event, Folder, Leap
+from kvlint.search.macro import BLOCKS, ENDS, Event, Folder, Leap
 from kvlint.search.macro import FIELDS as FIELD_OPS
 from kvlint.search.packing import code
 from kvlint.search.system import Operation, System, Thread
@@ -142,7 +142,13 @@ class Transitions:
         packed = code(thread, place, world)
         raises = sum(i.op is Op.CHOICE and target != i.next for i, target in leap.decisions)
         notable = self._notable(leap)
-        return Arrow(place, world, packed, footprint, to.wide, notable, raises, leap)
+        rests = self.rests(thread, place)
+        return Arrow(place, world, packed, footprint, to.wide, notable, raises, rests, leap)
+
+    def rests(self, thread: int, number: int) -> bool:
+        """Whether a thread at a place waits for work or is through."""
+        place = self.places.values[number]
+        return place.pc == IDLE or self.folder(thread, place).machine.code[place.pc].op in BLOCKS
 
     def _notable(self, leap: Leap) -> bool:
         """Whether the leap may hold a bad event."""

@@ -17,7 +17,7 @@ from kvlint.discover.project import Module, Project
 from kvlint.findings import Report
 from tests.report import samples
 
-ENVIRONMENT = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "GITHUB_ACTIONS")
+ENVIRONMENT = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "GITHUB_ACTIONS", "GITHUB_WORKSPACE")
 
 
 class Result(NamedTuple):
@@ -44,7 +44,12 @@ class Engine:
         self.settings = Settings()
 
     def load_project(
-        self, paths: Sequence[str], *, exclude: Sequence[str] = (), prefilter: bool = True
+        self,
+        paths: Sequence[str],
+        *,
+        exclude: Sequence[str] = (),
+        prefilter: bool = True,
+        cwd: str | None = None,
     ) -> Project:
         self.paths, self.exclude = tuple(paths), tuple(exclude)
         return Project(modules={name: _module(name) for name in samples.FILES}, files=7)

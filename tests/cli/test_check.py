@@ -132,6 +132,11 @@ def test_exclude(run: Run, engine: Engine) -> None:
     assert engine.exclude == ("build", "*_pb2.py", "tests/data")
 
 
+def test_options_may_stand_between_paths(run: Run, engine: Engine) -> None:
+    run("check", "one", "--fail-on", "error", "two", "-v", "three")
+    assert engine.paths == ("one", "two", "three")
+
+
 def test_no_path_means_the_checkouts_own_folder(
     run: Run, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ exclude = ["build", "gen/*"]
 fail-on = "error"
 show-latent = true
 output-format = "concise"
+baseline = "known.json"
 preemptions = 3
 max-states = 500
 max-seconds = 7
@@ -45,6 +46,12 @@ entry-points = ["abort"]
 """
 
 
+@pytest.fixture(autouse=True)
+def known() -> None:
+    """The baseline that the configuration names, without an entry."""
+    Path("known.json").write_text('{"schema": 1, "findings": []}')
+
+
 def write(text: str, name: str = "pyproject.toml") -> None:
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     Path(name).write_text(text)
@@ -60,6 +67,7 @@ def test_every_key_is_read() -> None:
     assert settings.fail_on == "error"
     assert settings.show_latent
     assert settings.output_format == "concise"
+    assert settings.baseline == "known.json"
     assert (settings.preemptions, settings.max_states, settings.max_seconds) == (3, 500, 7.0)
     assert settings.jobs == 5
     assert settings.source == "pyproject.toml"
@@ -85,7 +93,7 @@ def test_show_settings_prints_them_as_they_can_be_pasted(run: Run, engine: Engin
     write(shown.out, "again/pyproject.toml")
     again = run("check", ".", "--show-settings", "--config", "again/pyproject.toml")
     strip = str.partition
-    assert strip(again.out, "\n")[2].replace("again/gen", "gen") == strip(shown.out, "\n")[2]
+    assert strip(again.out, "\n")[2].replace("again/", "") == strip(shown.out, "\n")[2]
 
 
 def test_show_settings_of_defaults_names_what_is_found(run: Run, engine: Engine) -> None:
@@ -94,6 +102,7 @@ def test_show_settings_of_defaults_names_what_is_found(run: Run, engine: Engine)
     assert "# status-enum: found in the code\n" in out
     assert "# output-format: full on a terminal, else concise\n" in out
     assert "preemptions = 2\n" in out
+    assert "# baseline: none\n" in out
     assert "# max-seconds: no limit\n# jobs: one for each CPU\n" in out
     assert (
         "[tool.kvlint.environment]\nchunks = 2\nstops-sending = true\nmessages = []\n"
@@ -165,7 +174,12 @@ def test_patterns_are_relative_to_the_file(
         span = replace(found.span, path="conn.py")
         engine.report.findings[index] = replace(found, span=span)
     assert "conn.py" not in run("check", ".").out
+    write('[tool.kvlint]\nbaseline = "known.json"\n', "../pkg/pyproject.toml")
     monkeypatch.chdir("../pkg")
+    Path("deep").mkdir()
+    assert load_settings("deep").baseline == "known.json"
+    assert load_settings("..").baseline is None
+    Path("pyproject.toml").unlink()
     run("check", ".")
     assert engine.exclude == ("gen", "build")
 
@@ -177,9 +191,9 @@ def test_patterns_are_relative_to_the_file(
         ('fail_on = "error"', "tool.kvlint: unknown key 'fail_on' (did you mean fail-on?)"),
         (
             "zzz = 1",
-            "tool.kvlint: unknown key 'zzz' (known: environment, exclude, fail-on, ignore, jobs, "
-            "max-seconds, max-states, output-format, per-file-ignores, preemptions, protocol, "
-            "select, show-latent)",
+            "tool.kvlint: unknown key 'zzz' (known: baseline, environment, exclude, fail-on, "
+            "ignore, jobs, max-seconds, max-states, output-format, per-file-ignores, preemptions, "
+            "protocol, select, show-latent)",
         ),
         ('select = "KV1"', "tool.kvlint.select: expected a list of strings, found a string"),
         ('select = ["KV1", 2]', "tool.kvlint.select: expected a list of strings, found a list "
@@ -196,8 +210,9 @@ def test_patterns_are_relative_to_the_file(
         ('max-seconds = "1"', "tool.kvlint.max-seconds: expected a number, found a string"),
         ("max-seconds = 0", "tool.kvlint.max-seconds: 0 is not a number of seconds above 0"),
         ("fail-on = 1", "tool.kvlint.fail-on: expected a string, found an integer"),
+        ("baseline = 1", "tool.kvlint.baseline: expected a string, found an integer"),
         ('output-format = "xml"', "tool.kvlint.output-format: 'xml' is not one of full, concise, "
-         "json"),
+         "github, json, sarif, junit"),
         ('show-latent = "yes"', "tool.kvlint.show-latent: expected true or false, found a string"),
         ('per-file-ignores = ["a"]', "tool.kvlint.per-file-ignores: expected a table, found "
          "a list"),

@@ -14,7 +14,7 @@ from .conftest import Engine, Run
     [
         ([], "no command given: try `kvlint check PATH` or `kvlint --help`"),
         (["chek"], "unknown command 'chek' (did you mean check?)"),
-        (["zzz"], "unknown command 'zzz' (known: check, fix, table, explain, rules)"),
+        (["zzz"], "unknown command 'zzz' (known: check, baseline, fix, table, explain, rules)"),
         (["--selct"], "unknown option '--selct' (see kvlint --help)"),
         (["check", "--selct", "KV1"], "unknown option '--selct' (did you mean --select?)"),
         (["check", "--zzz", "x"], "unknown option '--zzz' (see kvlint check --help)"),
@@ -43,7 +43,8 @@ from .conftest import Engine, Run
         ),
         (
             ["check", ".", "--output-format", "xml"],
-            "argument --output-format: 'xml' is not one of full, concise, json "
+            "argument --output-format: 'xml' is not one of full, concise, github, json, "
+            "sarif, junit "
             "(see kvlint check --help)",
         ),
         (
@@ -108,7 +109,7 @@ def test_version(run: Run, argv: list[str]) -> None:
     assert run(*argv) == (0, f"kvlint {__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["check", "table", "explain", "rules"])
+@pytest.mark.parametrize("command", ["check", "baseline", "table", "explain", "rules"])
 def test_help(run: Run, command: str) -> None:
     result = run(command, "--help")
     assert result.code == 0

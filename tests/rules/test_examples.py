@@ -10,6 +10,8 @@ from kvlint.analysis import analyse
 from kvlint.config import Settings
 from kvlint.discover.project import load_project
 from kvlint.findings import Finding
+from kvlint.selection import select
+from kvlint.suppressions import complaints
 
 from ..test_pages import NAMES, example
 
@@ -17,7 +19,10 @@ from ..test_pages import NAMES, example
 def findings(folder: Path, source: str) -> list[Finding]:
     """What kvlint finds in one file."""
     (folder / "backend.py").write_text(source, encoding="utf-8")
-    return analyse(load_project([str(folder)], cwd=str(folder)), Settings()).findings
+    project, settings = load_project([str(folder)], cwd=str(folder)), Settings()
+    found = analyse(project, settings).findings
+    found += complaints(found, project, settings, complete=True)
+    return select(found, settings).shown
 
 
 def shown(found: list[Finding]) -> list[tuple[str, str, int]]:

@@ -115,7 +115,7 @@ def lie(monkeypatch: pytest.MonkeyPatch, search: Search, path: Path, at: int) ->
 
     def ways(here: State, rows: list[Row], may_interrupt: bool) -> Iterator[Way]:
         yield from honest(here, rows, may_interrupt)
-        yield state, thread, Arrow(-1, (-1, -1, -1, -1), 0, NOTHING, True, False, 0, leap), 0
+        yield state, thread, Arrow(-1, (-1, -1, -1, -1), 0, NOTHING, True, False, 0, False, leap), 0
 
     monkeypatch.setattr(search.graph, "ways", ways)
 

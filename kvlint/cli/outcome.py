@@ -1,0 +1,64 @@
+"""Analyse, select, and take out what is known: from the options of `check` to its outcome."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kvlint.cli.engine import analysed
+from kvlint.cli.inputs import load, texts_of
+from kvlint.report.outcome import Outcome
+from kvlint.selection import select
+
+if TYPE_CHECKING:
+    from kvlint.config import Settings
+    from kvlint.discover.project import Project
+    from kvlint.findings import Finding
+
+
+def outcome_of(
+    args: argparse.Namespace, project: Project, paths: list[str], settings: Settings
+) -> Outcome:
+    """What is found now, without what a revision or a baseline has already."""
+    report = analysed(project, settings)
+    selected = select(report.findings, settings)
+    root = os.environ.get("GITHUB_WORKSPACE", "")
+    outcome = Outcome(report, selected, settings, texts_of(project), root)
+    found = selected.shown
+    if args.diff_base is not None:
+        _take_out_standing(outcome, args.diff_base, paths)
+    if settings.baseline is not None:
+        _take_out_known(outcome, settings.baseline, paths, found)
+    return outcome
+
+
+def _take_out_standing(outcome: Outcome, base: str, paths: list[str]) -> None:
+    """Leave what the revision does not have."""
+    from kvlint.difference import since
+
+    settings = outcome.settings
+    difference = since(
+        base,
+        paths,
+        outcome.report,
+        settings,
+        lambda there, cwd: analysed(load(there, settings, cwd), settings),
+    )
+    outcome.difference = difference
+    outcome.selected.shown = difference.introduced
+
+
+def _take_out_known(
+    outcome: Outcome, path: str, paths: list[str], found: Sequence[Finding]
+) -> None:
+    """Leave what the baseline does not hold; after a search that gave up no entry is stale."""
+    from kvlint import baseline
+
+    scope = None if outcome.gave_up else baseline.Scope(path, paths, outcome.settings)
+    compared = baseline.compare(baseline.read(path), found, scope)
+    new = {finding.fingerprint for finding in compared.new}
+    outcome.selected.shown = [f for f in outcome.shown if f.fingerprint in new]
+    outcome.selected.known = len(compared.accepted)
+    outcome.stale = compared.stale
