@@ -17,7 +17,8 @@ from kvlint.fix.sticky import Guard, Store, may_return, sites, stores_of
 from kvlint.fix.text import Patch, Unfixable
 from kvlint.fix.unit import Place, Refused, Scene, Unit
 from kvlint.protocol.domain import Member
-from kvlint.protocol.facts import parameters
+from kvlint.protocol.facts import call_name, parameters, terminal_name
+from kvlint.protocol.model import Protocol
 from kvlint.tables import status_parameter, transitions_of
 
 LETTER = "E"
@@ -52,8 +53,7 @@ def _made(
         raise Unfixable("the status is one part of a row that is stored whole")
     stores = stores_of(place)
     door = _Door(place, stores, scene.reserve)
-    late = {finding.witness[-1].status for finding in findings if finding.witness}
-    members = _opening(place, late)
+    members = _opening(place, set(_late(place.protocol, findings)))
     if may_return(place) and door.one_key():
         patches = door.for_update(members)
     elif place.function.name in place.protocol.updaters:
@@ -73,8 +73,25 @@ def _made(
     )
 
 
+def _late(protocol: Protocol, findings: Sequence[Finding]) -> Iterator[str]:
+    """The statuses that witnesses show late, and the others that their threads write.
+
+    Of each store one witness is kept, so another status of the same thread may hide behind it.
+    """
+    names = {member.name for member in protocol.domain.members}
+    for finding in findings:
+        if not finding.witness:
+            continue
+        last = finding.witness[-1]
+        yield last.status
+        method = next((m for cls in protocol.classes if (m := cls.find(last.thread))), None)
+        for node in ast.walk(method[1]) if method else ():
+            if isinstance(node, ast.Call) and call_name(node) in protocol.updaters:
+                yield from names & {terminal_name(part) for part in ast.walk(node)}
+
+
 def _opening(place: Place, late: set[str]) -> list[Member]:
-    """The statuses that may create a room: those of a live room that no witness shows late.
+    """The statuses that may create a room: those of a live room that are not written late.
 
     A failure that creates a room today goes on doing so: nobody waits for such a room, and it may
     be how an abort is remembered that came before its request.
