@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from kvlint.findings import Finding
-from kvlint.fix.places import bound_names, is_simple
+from kvlint.fix.places import FUNCTIONS, bound_names, is_simple
 from kvlint.fix.spelling import WIDTH, Words, condition, deeper, width
 from kvlint.fix.sticky import Guard, Store, may_return, sites, stores_of
 from kvlint.fix.text import Patch, Unfixable
@@ -30,12 +30,14 @@ def propose(scene: Scene, findings: Sequence[Finding]) -> Iterator[Unit | Refuse
     lost: list[Finding] = []
     for finding in findings:
         place, statement = next(iter(sites(scene, finding)), (None, None))
-        if place is None or statement is None:
+        if statement is None:
+            place = _method_around(scene, finding)
+        if place is None:
             lost.append(finding)
             continue
         key = (place.file.module.display, place.function)
         _, flagged, resolved = wanted.setdefault(key, (place, [], []))
-        flagged.append(statement)
+        flagged += [statement] if statement is not None else []
         resolved.append(finding)
     if lost:
         yield Refused(LETTER, tuple(lost), "the store was not found")
@@ -44,6 +46,23 @@ def propose(scene: Scene, findings: Sequence[Finding]) -> Iterator[Unit | Refuse
             yield _made(scene, place, flagged, resolved)
         except Unfixable as reason:
             yield Refused(LETTER, tuple(resolved), str(reason))
+
+
+def _method_around(scene: Scene, finding: Finding) -> Place | None:
+    """The update method that the store is in, where another fix has moved the store itself.
+
+    A store behind a colon gets a line of its own once something is put before it.
+    """
+    for span in (finding.span, *(related.span for related in finding.related)):
+        file = scene.file(span.path)
+        if file is None:
+            continue
+        for node in ast.walk(file.module.tree):
+            if isinstance(node, FUNCTIONS) and node.lineno <= span.line <= (node.end_lineno or 0):
+                place = scene.place(file, node, finding.searched)
+                if place is not None and node.name in place.protocol.updaters and stores_of(place):
+                    return place
+    return None
 
 
 def _made(

@@ -63,6 +63,15 @@ def test_it_stands_before_the_stores_and_after_fix_a(tmp_path: Path) -> None:
     assert added[2:] == DOOR_WITH_FAILED
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_with_all_other_fixes_once_is_enough(form: str, tmp_path: Path) -> None:
+    """Also where fix A gives the store a line of its own, or ends the search for one witness."""
+    result = fixed(backend(FORMS[form][0]), tmp_path, "--unsafe-fixes")
+    assert result.added
+    again = fix(str(tmp_path / "conn.py"), "--unsafe-fixes")
+    assert (again.out, (tmp_path / "conn.py").read_text()) == ("", result.after)
+
+
 def _texts(source: str, folder: Path) -> tuple[str, str]:
     result = fixed(source, folder, *E)
     assert result.call.code == 0, result.call.err
