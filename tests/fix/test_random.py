@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from .backends import fix
 
-FEW = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+FEW = settings(max_examples=12, deadline=None, derandomize=True, database=None)
 
 TEMPLATE = """\
 {coding}{banner}import functools
@@ -197,7 +197,7 @@ def test_only_the_patch_changes(case: Case) -> None:
     assert b"\t" not in b"".join(new) or b"\t" in case.data
 
 
-@settings(FEW, max_examples=12)
+@settings(FEW, max_examples=6)
 @given(cases())
 def test_the_unsafe_fixes_leave_sound_python(case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder:
