@@ -164,11 +164,11 @@ def _witnesses(
         leaps = [leap for _, _, leap in path]
         if finish.kind == "dead-thread" and _by_unknown_choice(leaps[-1]):
             continue
-        if finish.kind == "pinned" and not baseline.concludes(leaps):
-            continue
         witness = _witness(search, finish, path)
         key = early if early is not None else (finish.kind, _pin_sites(witness))
         if key in known:
+            continue
+        if finish.kind == "pinned" and not baseline.concludes(leaps):
             continue
         known.add(key)
         yield witness
