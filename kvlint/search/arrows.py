@@ -31,6 +31,7 @@ class Place(NamedTuple):
     last: bool | None = None
     wide: bool = True
     fed: bool = False
+    waiting: bool = False
 
 
 @dataclass(slots=True)
@@ -38,9 +39,8 @@ class Arrow:
     """One leap of one thread, by number: the place that it leads to and the world there.
 
     `code` is both, packed as they stand in a state (`packing`). `wide` says that a switch at its
-    end interrupts nobody, `notable` that the leap may hold a bad event, `rests` that the thread
-    waits for work then or is through. `raises` counts the calls on the way that raise for a reason
-    that is not known. `way` is what the thread did before, in the same stretch.
+    end interrupts nobody, `notable` that the leap may hold a bad event. `way` is what the thread
+    did before, in the same stretch.
     """
 
     place: int
@@ -49,8 +49,6 @@ class Arrow:
     footprint: Footprint
     wide: bool
     notable: bool
-    raises: int
-    rests: bool
     last: Leap
     way: Arrow | None = None
 
@@ -84,8 +82,6 @@ class Arrow:
             footprint,
             self.wide,
             self.notable,
-            way.raises + self.raises,
-            self.rests,
             self.last,
             way,
         )

@@ -61,11 +61,6 @@ class Graph:
         """Where a thread is."""
         return self.transitions.places.values[place_of(state, thread)]
 
-    def is_at_rest(self, state: State) -> bool:
-        """Whether all threads wait for work or are through."""
-        rests = self.transitions.rests
-        return all(rests(thread, place_of(state, thread)) for thread in self.running)
-
     def rows(self, state: State) -> list[Row]:
         """Every thread that may run: all but the one that is held at a pause."""
         held = self._held(state)

@@ -1,8 +1,8 @@
 """Fold steps: run one thread from a switch point to the next, remembering the result.
 
 A thread's local steps cannot be seen by others, so only the points where a switch can matter
-become places of the search: every access to something shared (`narrow`). Where a thread is run
-alone, to see what one message or one chunk does, it may as well run to the next wait.
+become states of the search. In the wide mode that is where a thread blocks, and the first wait or
+transfer after an access to something shared; in the narrow mode every access to something shared.
 
 Local steps do not depend on the shared state, so the way from one access to the next is worked out
 once per place; and a leap is worked out once per part of the shared state that the thread looks at.
@@ -240,7 +240,7 @@ class Folder:
         """
         code = self.machine.code
         instr = code[pc]
-        done: _Done = {}
+        done: dict[tuple[int, Env, Shared], Leap] = {}
         for step in self.machine.steps(pc, env, shared, feed):
             after = step.shared
             event = Event(instr, shared, after, step.pc)
@@ -251,10 +251,10 @@ class Folder:
                 op = code[hop.pc].op
                 if op in FIELDS:
                     return None
-                wide = hop.waited or op not in VISIBLE or op in BLOCKS
-                key = (hop.pc, hop.env, after, wide, False)
+                key = (hop.pc, hop.env, after)
                 if key not in done:
                     events = (event, *(Event(i, after, after, to) for i, to in hop.shown))
+                    wide = hop.waited or op not in VISIBLE or op in BLOCKS
                     death = code[hop.pc] if op is Op.DEAD else None
                     done[key] = Leap(hop.pc, hop.env, after, wide, events, hop.decisions, death)
         return list(done.values())
@@ -330,12 +330,12 @@ class Folder:
     def _stop(
         self, run: _Run, pc: int, env: Env, wide: bool, done: _Done, waiting: bool = False
     ) -> None:
-        key = (pc, env, run.shared, wide, waiting)
+        key = (pc, env, run.shared, waiting)
         if key not in done:
             instr = self.machine.code[pc]
             death = instr if instr.op is Op.DEAD else None
             done[key] = Leap(pc, env, run.shared, wide, run.events, run.decisions, death, waiting)
 
 
-_Done = dict[tuple[int, Env, Shared, bool, bool], Leap]
+_Done = dict[tuple[int, Env, Shared, bool], Leap]
 _Seen = set[tuple[int, Env, Shared, bool, bool]]

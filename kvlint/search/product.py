@@ -29,8 +29,7 @@ CLOCK_EVERY = 1024  # states between two looks at the clock
 class Finish:
     """A bad end: its kind, the state it starts from, the leap that makes it, the bad event.
 
-    `seen` is what polling may say right after the event; nothing if nobody polls any more. `via`
-    is the last step to the state, where it is not the one of the shortest way.
+    `seen` is what polling may say right after the event; nothing if nobody polls any more.
     """
 
     kind: str
@@ -38,7 +37,6 @@ class Finish:
     last: tuple[State, int, Arrow] | None = None
     event: Event | None = None
     seen: frozenset[object] = frozenset()
-    via: tuple[State, int, Arrow] | None = None
 
 
 @dataclass
@@ -72,7 +70,7 @@ class Search:
         self.max_states = max_states
         self.only = only
         self.deadline = deadline
-        self.transitions = Transitions(system, run, only)
+        self.transitions = Transitions(system, run, narrow, only)
         self.graph = Graph(self.transitions)
         self.threads = self.transitions.threads
         self.driver = self.transitions.driver
@@ -81,9 +79,6 @@ class Search:
         self._noted: set[object] = set()
         self._looked_at: set[tuple[int, int]] = set()
         self._level_of: dict[State, int] = {}
-        self._depth: dict[State, int] = {}
-        self._doubts: dict[State, int] = {}
-        self._other_ways: dict[State, dict[object, tuple[State, int, Arrow]]] = {}
         self._expanded: set[State] = set()
 
     def name_of(self, thread: int) -> str:
@@ -104,25 +99,18 @@ class Search:
         start = self.graph.initial()
         self.parents[start] = None
         self._level_of[start] = 0
-        self._depth[start] = 0
         levels: list[deque[State]] = [deque() for _ in range(self.bound + 1)]
         levels[0].append(start)
         for spent in range(self.bound + 1):
             if not self._level(spent, levels, outcome):
                 break
-        outcome.ends += [
-            Finish("pinned", end.state, via=way)
-            for end in outcome.ends
-            if end.kind == "pinned"
-            for way in self._other_ways.get(end.state, {}).values()
-        ]
         outcome.states = len(self.parents)
         if self.system.cut() or self.graph.cut:
             outcome.complete = False
         return outcome
 
     def _level(self, spent: int, levels: list[deque[State]], outcome: Outcome) -> bool:
-        """Everything that can be reached without one more interruption; False ends the search."""
+        """Everything that can be reached without one more interruption; False if time is up."""
         todo = levels[spent]
         looked = 0
         while todo:
@@ -144,10 +132,6 @@ class Search:
                 moved = moved or self._moves(state, after, may_stop)
                 known = self._level_of.get(after)
                 if known is not None and known <= spent + cost:
-                    if arrow.rests and after != state and not after & HELD_BITS:
-                        self._note_another_way(state, after, thread, arrow)
-                    if after in self._doubts and known == spent + cost:
-                        self._prefer(state, after, thread, arrow)
                     continue
                 if arrow.death is not None and thread < len(self.threads):
                     continue  # a bad end; what comes after it adds nothing
@@ -155,8 +139,6 @@ class Search:
                     levels[spent + cost].append(after)
             if not moved and not state & HELD_BITS:
                 self._judge(state, outcome)
-                if self.only is not None and outcome.concluded:
-                    return False  # all that is asked under given choices
         return True
 
     def _moves(self, state: State, after: State, may_stop: bool) -> bool:
@@ -184,40 +166,8 @@ class Search:
             outcome.limits.add("max-states")
             return False
         self._level_of[after] = level
-        self._lead(state, after, thread, arrow)
-        return True
-
-    def _lead(self, state: State, after: State, thread: int, arrow: Arrow) -> None:
-        """Let the way to a state go through another."""
         self.parents[after] = (state, thread, arrow)
-        self._depth[after] = self._depth[state] + 1
-        doubts = self._doubts.get(state, 0) + arrow.raises
-        if doubts:
-            self._doubts[after] = doubts
-        else:
-            self._doubts.pop(after, None)
-
-    def _note_another_way(self, state: State, after: State, thread: int, arrow: Arrow) -> None:
-        """Remember how else a state may be reached in which nothing may be left to do.
-
-        A room can be pinned in one state for two reasons; the shortest way shows only one.
-        """
-        ways = self._other_ways.get(after)
-        if ways is None:
-            if not self.graph.is_at_rest(after):
-                return
-            ways = self._other_ways[after] = {}
-        events = arrow.last.events
-        ways.setdefault((thread, *(id(e.instr) for e in events)), (state, thread, arrow))
-
-    def _prefer(self, state: State, after: State, thread: int, arrow: Arrow) -> None:
-        """Of two ways of one length, keep the one on which fewer calls raise for no known reason.
-
-        It is the better witness: the other may end as badly without the disturbance.
-        """
-        fewer = self._doubts.get(state, 0) + arrow.raises < self._doubts[after]
-        if fewer and after not in self._expanded and self._depth[after] == self._depth[state] + 1:
-            self._lead(state, after, thread, arrow)
+        return True
 
     def _is_late(self) -> bool:
         return self.deadline is not None and monotonic() >= self.deadline
@@ -317,7 +267,7 @@ class Search:
             after, thread, arrow = finish.last
             found.append((after, thread, arrow.leap))
         state = finish.state
-        parent = self.parents[state] if finish.via is None else finish.via
+        parent = self.parents[state]
         while parent is not None:
             found.append((state, parent[1], parent[2].leap))
             state = parent[0]

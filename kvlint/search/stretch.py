@@ -1,11 +1,10 @@
 """A thread's way from one place where it waits to the next, and where it may be interrupted.
 
-The accesses of one thread are put together to a stretch: everything that it does until it waits,
-ends or cannot go on. In the wide pass nothing interrupts one. In the narrow pass another thread is
-let in after an access only if what it does next conflicts with that access; otherwise it could as
-well have come before it, so nothing is lost (the argument of sleep sets: Godefroid, LNCS 1032,
-chapter 5). The bound counts the stretches that are interrupted, not the interruptions, because
-coming earlier must never cost more.
+In the narrow pass the accesses of one thread are put together to a stretch: everything that it
+does until it waits, ends or cannot go on. Another thread is let in after an access only if what it
+does next conflicts with that access; otherwise it could as well have come before it, so nothing is
+lost (the argument of sleep sets: Godefroid, LNCS 1032, chapter 5). The bound counts the stretches
+that are interrupted, not the interruptions, because coming earlier must never cost more.
 """
 
 from __future__ import annotations
@@ -165,8 +164,6 @@ class _Walk:
             way.footprint.also(waits),
             True,
             way.notable,
-            way.raises,
-            False,
             replace(way.last, wide=True),
             way.way,
         )

@@ -16,7 +16,7 @@ from kvlint.search.arrows import IDLE, Arrow, Memo, Place, Spot, Stretch
 from kvlint.search.driver import Driver, Move, Phase
 from kvlint.search.footprint import FIELDS, NOTHING, OPENED, STATUS, Footprint, Footprints
 from kvlint.search.liveness import Liveness, waits_in_vain
-from kvlint.search.macro import BLOCKS, ENDS, Event, Folder, Leap
+from kvlint.search.macro import ENDS, Event, Folder, Leap
 from kvlint.search.macro import FIELDS as FIELD_OPS
 from kvlint.search.packing import code
 from kvlint.search.system import Operation, System, Thread
@@ -46,25 +46,26 @@ class Transitions:
     outside callers (`caller_index`). `active` are those that run: a ticker only if it is the run's.
     """
 
-    def __init__(self, system: System, run: Run, only: Decisions | None = None) -> None:
+    def __init__(
+        self, system: System, run: Run, narrow: bool, only: Decisions | None = None
+    ) -> None:
         self.system = system
         self.run = run
+        self.narrow = narrow
         self.only = only
         self.threads = system.threads
         self.active = [
             i for i, t in enumerate(self.threads) if t.kind != "ticker" or t in run.tickers
         ]
-        self.folders = [
-            system.folder(t.program, i, narrow=True) for i, t in enumerate(self.threads, 1)
-        ]
+        self.folders = [system.folder(t.program, i, narrow) for i, t in enumerate(self.threads, 1)]
         self.driver_index = len(self.threads)
         self.caller_index = self.driver_index + 1
         self.driver = Driver(system, run.chunks, run.aborts)
         self.liveness = _liveness(self)
-        memo = system.memos.get(self.liveness)
+        memo = system.memos.get((narrow, self.liveness))
         if memo is None:
             memo = Memo(Footprints(system.protocol.status_table, system.tracked))
-            system.memos[self.liveness] = memo
+            system.memos[narrow, self.liveness] = memo
         self.places, self.worlds, self.footprints = memo.places, memo.worlds, memo.footprints
         keys = [*self.threads, (run.chunks, run.aborts, bool(run.callers)), (run.callers,)]
         self._arrows = [memo.arrows.setdefault(key, {}) for key in keys]
@@ -133,22 +134,14 @@ class Transitions:
     def _arrow(
         self, thread: int, start: Place, seen: World, shared: Shared, to: Place, leap: Leap
     ) -> Arrow:
-        footprint = self._footprint(thread, start, shared, to, leap)
+        footprint = self._footprint(thread, start, shared, to, leap) if self.narrow else NOTHING
         to = self._settled(thread, to, leap)
         world = seen
         if leap.shared is not shared or to.pc == IDLE:
             world = self.worlds.number(self._kept(thread, to, leap.shared), self.sights[thread])
         place = self.places.of(to)
         packed = code(thread, place, world)
-        raises = sum(i.op is Op.CHOICE and target != i.next for i, target in leap.decisions)
-        notable = self._notable(leap)
-        rests = self.rests(thread, place)
-        return Arrow(place, world, packed, footprint, to.wide, notable, raises, rests, leap)
-
-    def rests(self, thread: int, number: int) -> bool:
-        """Whether a thread at a place waits for work or is through."""
-        place = self.places.values[number]
-        return place.pc == IDLE or self.folder(thread, place).machine.code[place.pc].op in BLOCKS
+        return Arrow(place, world, packed, footprint, to.wide, self._notable(leap), leap)
 
     def _notable(self, leap: Leap) -> bool:
         """Whether the leap may hold a bad event."""
@@ -166,11 +159,17 @@ class Transitions:
         return before is None or self.system.protocol.domain.is_failure(before)
 
     def _settled(self, thread: int, to: Place, leap: Leap) -> Place:
-        """The place, or IDLE for a thread that nothing can bring back."""
+        """The place, or IDLE if all that is left there is to wait and be through."""
         if to.pc == IDLE:
             return to
-        instr = self.folder(thread, to).machine.code[to.pc]
-        if not waits_in_vain(instr, leap.shared):
+        folder = self.folder(thread, to)
+        code = folder.machine.code
+        if not to.waiting:
+            through = waits_in_vain(code[to.pc], leap.shared)
+        else:
+            ahead = [code[hop.pc] for hop in folder.hops(to.pc, to.env) if hop.waited]
+            through = all(i.op is not Op.DEAD and waits_in_vain(i, leap.shared) for i in ahead)
+        if not through:
             return to
         return Place(IDLE, phase=to.phase, turns=to.turns)
 
@@ -187,30 +186,17 @@ class Transitions:
     ) -> Footprint:
         """What the leap looks at and changes, the conditions for it to be taken included."""
         found = self.footprints.of(leap.events, shared, leap.shared)
+        reads, writes = found.reads, found.writes
         if start.pc == IDLE or self.folder(thread, start).reads_fields:
-            found = found.also(Footprint(FIELDS, 0))
+            reads |= FIELDS
         if self._outside[thread]:
-            found = found.also(Footprint(OPENED, 0))
+            reads |= OPENED
         if thread == self.driver_index:
-            found = found.also(self._of_the_plan(start, to))
-        return found
-
-    def _of_the_plan(self, start: Place, to: Place) -> Footprint:
-        """What the scheduler looks at to choose a leap, and what the leap means to the others."""
-        reads = writes = 0
-        before, after = start.phase, to.phase
-        assert before is not None
-        assert after is not None
-        if after.stage == "over" != before.stage:
-            reads |= self.footprints.tables  # polled
-        operation = start.operation or to.operation
-        planned = operation is not None and operation.kind in ("open", "feed")
-        if planned or before.stage == "new" or after.fed != before.fed:
-            reads |= STATUS  # the way through is chosen by it
-        if _knows_of_room(start) != _knows_of_room(to):
-            writes |= OPENED
-        if before.stage == "new" != after.stage:
-            writes |= STATUS  # only from now on does a store make a room anew
+            reads |= self.footprints.tables if start.pc == IDLE else STATUS
+            if _knows_of_room(start) != _knows_of_room(to):
+                writes |= OPENED
+            if _stage(start) != _stage(to):
+                writes |= STATUS  # what a store means depends on how far the scheduler is
         return Footprint(reads, writes)
 
     def waits_for(self, thread: int, place: Place) -> Footprint:
@@ -229,7 +215,7 @@ class Transitions:
         if place.operation is None:
             return self.folders[thread]
         number = len(self.system.threads) + 1 + thread - self.driver_index
-        return self.system.folder(place.operation.program, number, narrow=True)
+        return self.system.folder(place.operation.program, number, self.narrow)
 
     def _leaps(
         self, thread: int, place: Place, shared: Shared, opened: bool
@@ -246,7 +232,7 @@ class Transitions:
         if thread < len(self.threads) and not self._enabled(thread, place, opened):
             return
         fold = folder.fold if place.operation is None else folder.leaps  # arrows are remembered
-        for leap in fold(place.pc, place.env, shared, place.last):
+        for leap in fold(place.pc, place.env, shared, place.last, place.waiting):
             if self._as_planned(thread, place, leap, shared, folder):
                 yield self._advance(thread, place, leap, folder), leap
 
@@ -273,7 +259,7 @@ class Transitions:
                 e.instr.op is Op.WINDOW for e in leap.events
             ):
                 turns += 1
-            return Place(leap.pc, leap.env, turns=turns, wide=leap.wide)
+            return Place(leap.pc, leap.env, turns=turns, wide=leap.wide, waiting=leap.waiting)
         if op in ENDS:  # an exception goes to the caller, who is done with the call as well
             return Place(IDLE, (), None, place.phase, place.turns)
         fed = place.fed or any(e.instr.op is Op.PUT for e in leap.events)
@@ -286,6 +272,7 @@ class Transitions:
             place.last,
             leap.wide,
             fed,
+            leap.waiting,
         )
 
     def _schedule(self, place: Place, shared: Shared) -> Iterator[tuple[Place, Leap]]:

@@ -163,6 +163,7 @@ def test_the_command_reports_a_limit_on_file_sizes(tmp_path: Path) -> None:
 
     done = subprocess.run(
         [sys.executable, "-m", "kvlint", "fix", "--isolated", str(file)],
+        cwd=tmp_path,  # in the checkout its own folder would hide the installed package
         preexec_fn=limit,
         capture_output=True,
         text=True,

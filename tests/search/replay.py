@@ -44,7 +44,8 @@ class NotEnabled(AssertionError):
 class _At:
     """A point inside a leap: how many events and choices of it have been seen.
 
-    `waited` says that there was a wait since the last access that others can see.
+    `awaits` says that a wait still has to come before anything that is not private, `waited` that
+    there was one since the last access that others can see.
     """
 
     pc: int
@@ -52,6 +53,7 @@ class _At:
     shared: Shared
     events: int
     decisions: int
+    awaits: bool
     waited: bool = False
 
 
@@ -91,11 +93,11 @@ def _check_leap(
         assert place.phase is not None
         return _check_scheduler(search, place.phase, shared, leap, number)
     to = search.graph.place(after, thread)
-    if to.pc not in (IDLE, leap.pc):
+    if to.pc not in (IDLE, leap.pc) or (to.pc == leap.pc and to.waiting != leap.waiting):
         raise NotEnabled(f"step {number}: {search.name_of(thread)} is elsewhere after it")
     tables = search.transitions.liveness.tables
     for machine, pc, env, last in _starts(search, state, after, thread):
-        start = _At(pc, env, shared, 0, 0)
+        start = _At(pc, env, shared, 0, 0, awaits=place.pc != IDLE and place.waiting)
         found = _reached(machine, start, last, leap, tables)
         if found is not None:
             return found
@@ -164,13 +166,15 @@ def _complete(
         and _same(leap.shared, at.shared, tables)
         and at.events == len(leap.events)
         and at.decisions == len(leap.decisions)
+        and not at.awaits
         and (not leap.wide or _is_free(machine, at, last, leap))
+        and (not leap.waiting or _may_wait(machine, at))
     )
 
 
 def _is_free(machine: Machine, at: _At, last: bool | None, leap: Leap) -> bool:
     """Whether a switch here costs nothing: the thread waits, waited, is through or held up."""
-    if at.waited or machine.code[at.pc].op in ENDS | BLOCKS:
+    if at.waited or leap.waiting or machine.code[at.pc].op in ENDS | BLOCKS:
         return True
     if not machine.steps(at.pc, at.env, at.shared, last):
         return True
@@ -192,10 +196,31 @@ def _goes_round(machine: Machine, at: _At, last: bool | None) -> bool:
     return True
 
 
+def _may_wait(machine: Machine, at: _At) -> bool:
+    """Whether the thread can come to a wait without doing anything that others see."""
+    return Op.WINDOW in _on_its_own(machine, at)
+
+
+def _on_its_own(machine: Machine, at: _At) -> set[Op]:
+    """What the thread may do from here on, up to what is not private any more."""
+    todo = [(at.pc, at.env)]
+    seen = set(todo)
+    while todo:
+        pc, env = todo.pop()
+        private = machine.code[pc].op in PRIVATE
+        for step in machine.steps(pc, env, at.shared) if private else ():
+            if (step.pc, step.env) not in seen:
+                seen.add((step.pc, step.env))
+                todo.append((step.pc, step.env))
+    return {machine.code[pc].op for pc, _ in seen}
+
+
 def _continued(
     machine: Machine, at: _At, last: bool | None, leap: Leap, tables: frozenset[str]
 ) -> Iterator[_At]:
     instr = machine.code[at.pc]
+    if at.awaits and instr.op not in PRIVATE:
+        return
     steps = machine.steps(at.pc, at.env, at.shared, last)
     for step in steps:
         events, decisions = at.events, at.decisions
@@ -214,8 +239,9 @@ def _continued(
             if decisions == len(leap.decisions) or leap.decisions[decisions] != (instr, step.pc):
                 continue
             decisions += 1
+        awaits = at.awaits and instr.op is not Op.WINDOW
         waited = instr.op is Op.WINDOW or (at.waited and instr.op in LOCAL)
-        yield _At(step.pc, step.env, step.shared, events, decisions, waited)
+        yield _At(step.pc, step.env, step.shared, events, decisions, awaits, waited)
 
 
 def _same(shown: Shared, real: Shared, tables: frozenset[str]) -> bool:

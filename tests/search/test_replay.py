@@ -8,11 +8,12 @@ from pathlib import Path as File
 
 import pytest
 
+from kvlint.programs.ir import Op
 from kvlint.programs.machine import Shared
 from kvlint.search.arrows import Arrow
 from kvlint.search.footprint import NOTHING
 from kvlint.search.graph import Row, Way
-from kvlint.search.packing import HELD_BITS, State, code, place_bits
+from kvlint.search.packing import State, code, place_bits
 from kvlint.search.product import Search
 
 from ..locations import ROOT, missing, shared_folder
@@ -115,7 +116,7 @@ def lie(monkeypatch: pytest.MonkeyPatch, search: Search, path: Path, at: int) ->
 
     def ways(here: State, rows: list[Row], may_interrupt: bool) -> Iterator[Way]:
         yield from honest(here, rows, may_interrupt)
-        yield state, thread, Arrow(-1, (-1, -1, -1, -1), 0, NOTHING, True, False, 0, False, leap), 0
+        yield state, thread, Arrow(-1, (-1, -1, -1, -1), 0, NOTHING, True, False, leap), 0
 
     monkeypatch.setattr(search.graph, "ways", ways)
 
@@ -130,26 +131,42 @@ def test_the_machine_is_asked_and_not_only_the_search(monkeypatch: pytest.Monkey
         replay(search, changed)
 
 
-def test_a_free_switch_needs_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that was interrupted between two accesses cannot be said to have waited there."""
-    search, path, at = with_a_pause()
+def out_of_a_wait() -> tuple[Search, Path, int]:
+    """A path of a fixture, and where in it a thread that was paused in a wait goes on."""
+    (system,) = systems_in(ROOT / "fixtures" / "kv103_bad_max_over_aborted_sender.py")
+    _, made = searched(system)
+    for one in made:
+        for path in map(one.search.path, one.outcome.ends):
+            state = one.search.graph.initial()
+            for at, (after, thread, _) in enumerate(path):
+                if one.search.graph.place(state, thread).waiting:
+                    return one.search, path, at
+                state = after
+    raise AssertionError("no thread was paused in a wait")
+
+
+def test_a_paused_thread_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its leap goes on through the wait; one without it is refused by the machine."""
+    search, path, at = out_of_a_wait()
     state, thread, leap = path[at]
-    place = search.graph.place(state, thread)._replace(wide=True)
-    number = search.transitions.places.of(place)
-    free = state & ~(place_bits(thread) | HELD_BITS) | code(thread, number, (-1, -1, -1, -1))
-    changed: Path = [*path[:at], (free, thread, replace(leap, wide=True)), *path[at + 1 :]]
+    events = tuple(e for e in leap.events if e.instr.op is not Op.WINDOW)
+    assert leap.events[0].instr.op is Op.WINDOW
+    changed: Path = [*path[:at], (state, thread, replace(leap, events=events)), *path[at + 1 :]]
     lie(monkeypatch, search, changed, at)
     replay(search, path)
     with pytest.raises(NotEnabled, match="no run of"):
         replay(search, changed)
 
 
-def with_a_pause() -> tuple[Search, Path, int]:
-    """A path over a fixture, and where in it a thread is interrupted."""
-    systems = (system for file in FIXTURES for system in systems_in(file))
-    for one in (one for system in systems for one in searched(system)[1]):
-        for path in map(one.search.path, one.outcome.ends):
-            for at, (_, _, leap) in enumerate(path[:-1]):
-                if not leap.wide:
-                    return one.search, path, at
-    raise AssertionError("no thread was interrupted")
+def test_a_pause_needs_a_wait_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread may stop right after an access only if a wait follows."""
+    search, path = longest()
+    at = next(i for i, (_, thread, leap) in enumerate(path) if leap.events and not leap.waiting)
+    state, thread, leap = path[at]
+    place = search.graph.place(state, thread)._replace(waiting=True)
+    number = search.transitions.places.of(place)
+    after = state & ~place_bits(thread) | code(thread, number, (-1, -1, -1, -1))
+    changed: Path = [*path[:at], (after, thread, replace(leap, waiting=True)), *path[at + 1 :]]
+    lie(monkeypatch, search, changed, at)
+    with pytest.raises(NotEnabled, match="no run of"):
+        replay(search, changed)
