@@ -240,7 +240,7 @@ class Folder:
         """
         code = self.machine.code
         instr = code[pc]
-        done: dict[tuple[int, Env, Shared], Leap] = {}
+        done: _Done = {}
         for step in self.machine.steps(pc, env, shared, feed):
             after = step.shared
             event = Event(instr, shared, after, step.pc)
@@ -251,10 +251,10 @@ class Folder:
                 op = code[hop.pc].op
                 if op in FIELDS:
                     return None
-                key = (hop.pc, hop.env, after)
+                wide = hop.waited or op not in VISIBLE or op in BLOCKS
+                key = (hop.pc, hop.env, after, wide, False)
                 if key not in done:
                     events = (event, *(Event(i, after, after, to) for i, to in hop.shown))
-                    wide = hop.waited or op not in VISIBLE or op in BLOCKS
                     death = code[hop.pc] if op is Op.DEAD else None
                     done[key] = Leap(hop.pc, hop.env, after, wide, events, hop.decisions, death)
         return list(done.values())
@@ -330,12 +330,13 @@ class Folder:
     def _stop(
         self, run: _Run, pc: int, env: Env, wide: bool, done: _Done, waiting: bool = False
     ) -> None:
-        key = (pc, env, run.shared, waiting)
+        key = (pc, env, run.shared, wide, waiting)
         if key not in done:
             instr = self.machine.code[pc]
             death = instr if instr.op is Op.DEAD else None
             done[key] = Leap(pc, env, run.shared, wide, run.events, run.decisions, death, waiting)
 
 
-_Done = dict[tuple[int, Env, Shared, bool], Leap]
+# One leap for each place and state, with a wait before it and without: only one is left freely.
+_Done = dict[tuple[int, Env, Shared, bool, bool], Leap]
 _Seen = set[tuple[int, Env, Shared, bool, bool]]

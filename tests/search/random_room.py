@@ -149,6 +149,24 @@ def spinning() -> str:
     )
 
 
+def waiting_or_not() -> str:
+    """A worker that waits between its look and its store in some setting only."""
+    return SOURCE.format(
+        update=indent(["self.status[room] = new"], 2),
+        serve=indent(
+            [
+                "if self.status.get(room) == Poll.Failed:",
+                "    continue",
+                "if self.engine.slow:",
+                "    self.engine.write(room)",
+                "self.update(room, Poll.Success if last else Poll.Moving)",
+            ],
+            3,
+        ),
+        listen=indent(["self.update(room, Poll.Failed)"], 4),
+    )
+
+
 def hanging() -> str:
     """A control thread that revives the room after an abort and then goes on for ever."""
     return SOURCE.format(

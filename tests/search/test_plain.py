@@ -13,7 +13,7 @@ from kvlint.search.system import System
 from ..programs.backends import protocols
 from . import seed_like
 from .plain import Key, Plain, place_of
-from .random_room import hanging, sources, spinning
+from .random_room import hanging, sources, spinning, waiting_or_not
 from .systems import systems_of
 
 FEW = settings(max_examples=10, deadline=None, derandomize=True, database=None)
@@ -105,6 +105,23 @@ def test_what_a_thread_does_before_it_hangs(
     system = system_of(hanging())
     assert any("ABORT" in run.frames for run in runs(system, 2))
     compare(system, narrow, bound, plain_bound)
+
+
+@WAYS
+def test_a_wait_that_may_be_left_out(narrow: bool, bound: int, plain_bound: int | None) -> None:
+    """Both ways to one place count: a switch is free on the one with the wait."""
+    compare(system_of(waiting_or_not()), narrow, bound, plain_bound)
+
+
+def test_the_narrow_pass_needs_no_interruption_where_a_thread_may_wait() -> None:
+    system = system_of(waiting_or_not())
+    (run,) = (run for run in runs(system, 1) if "ABORT" in run.frames)
+    ends = [
+        found_by(s, s.explore())
+        for s in (Search(system, run, n, 0, NO_LIMIT) for n in (False, True))
+    ]
+    assert ends[0] == ends[1]
+    assert "resurrected" in {kind for kind, _, _ in ends[0][1]}
 
 
 @given(source=sources())
