@@ -110,7 +110,7 @@ class Search:
         return outcome
 
     def _level(self, spent: int, levels: list[deque[State]], outcome: Outcome) -> bool:
-        """Everything that can be reached without one more interruption; False if time is up."""
+        """Everything that can be reached without one more interruption; False ends the search."""
         todo = levels[spent]
         looked = 0
         while todo:
@@ -139,6 +139,8 @@ class Search:
                     levels[spent + cost].append(after)
             if not moved and not state & HELD_BITS:
                 self._judge(state, outcome)
+                if self.only is not None and outcome.concluded:
+                    return False  # all that is asked under given choices
         return True
 
     def _moves(self, state: State, after: State, may_stop: bool) -> bool:
