@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 
 from kvlint.findings import Finding, Span
 from kvlint.fix.places import (
@@ -216,8 +217,8 @@ class Guard:
 
     def _row_check(self, local: str | None, read: str, row: int, indent: str) -> list[str]:
         """The status is a part of a row: it stays while the other parts are the same."""
-        lines = [] if local else [f"{self._fresh()} = {read}"]
-        name = local or self._fresh()
+        name = local or fresh_local(self.place.function)
+        lines = [] if local else [f"{name} = {read}"]
         same = [f"{name}[{i}] == {part}" for i, part in self._other_parts(row)]
         lines.append(f"if {' and '.join([f'{name} is not None', *same])}:")
         return [*lines, *deeper(self._check(f"{name}[{row}]", indent + self.unit), self.unit)]
@@ -229,12 +230,6 @@ class Guard:
         if len(found) != 1 or not isinstance(stored, ast.Tuple) or self._is_bound_late(stored):
             raise Unfixable("the status is one part of a row that is not stored in one way")
         return [(i, ast.unparse(part)) for i, part in enumerate(stored.elts) if i != row]
-
-    def _fresh(self) -> str:
-        """A name for a local that the function does not have."""
-        taken = {n.id for n in ast.walk(self.place.function) if isinstance(n, ast.Name)}
-        taken |= {a.arg for a in ast.walk(self.place.function) if isinstance(a, ast.arg)}
-        return next(name for name in ("current", "before", "current_") if name not in taken)
 
     def _is_bound_late(self, row: ast.Tuple) -> bool:
         others = [part for i, part in enumerate(row.elts) if i != self.row]
@@ -295,6 +290,14 @@ class Guard:
                 ):
                     return target.id
         return None
+
+
+def fresh_local(function: ast.AST) -> str:
+    """A name for a local that the function does not have."""
+    taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    taken |= {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
+    names = chain(("current", "before"), (f"current_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _holds(statement: ast.stmt, store: Store) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from kvlint.fix.sticky import fresh_local
 
 from ..running import report
 from .backends import ENUM, SKIP, STICKY, UNSAFE, backend, changes, fix, fixed
@@ -270,3 +273,10 @@ def test_the_base_class_in_another_file(tmp_path: Path) -> None:
     assert call.code == 0
     assert (tmp_path / "heir.py").read_text() == heir
     assert changes(backend(), (tmp_path / "base.py").read_text()) == GUARD
+
+
+def test_a_fresh_local_is_found_where_all_the_usual_names_are_taken() -> None:
+    names = ["before", *(f"current_{number}" for number in range(2, 9))]
+    for taken, fresh in (([], "current"), (names, "current"), (["current", *names], "current_9")):
+        text = f"def f(room, {', '.join(taken[:1])}):\n    {' = '.join([*taken, 'other'])} = 0"
+        assert fresh_local(ast.parse(text)) == fresh
