@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kvlint.errors import UsageError
 from kvlint.search.evidence import Bounds, Evidence, gather
 from kvlint.search.system import System
 
@@ -23,20 +24,30 @@ WORTH_A_FORK = 400
 def gather_all(
     systems: Sequence[System], bounds: Bounds, jobs: int | None = None
 ) -> list[Evidence]:
-    """What the search finds out about each system, in order; `jobs` None: one for each CPU."""
+    """What the search finds out about each system, in order; `jobs` None: one for each CPU.
+
+    Raises `UsageError` if a process is killed, as a machine without memory does.
+    """
     large = sum(_size(system) >= WORTH_A_FORK for system in systems)
     jobs = min(large, _cpus() if jobs is None else jobs)
     if jobs < 2 or not hasattr(os, "fork") or sys.platform == "darwin":  # its libraries mind forks
         return [gather(system, bounds) for system in systems]
-    import multiprocessing  # slow to import, and most runs need none of it
+    # Slow to import, and most runs need none of it.
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
 
     parts = Parts(systems)
     order = sorted(range(len(systems)), key=lambda i: -_size(systems[i]))
     global _task
     _task = (systems, bounds, parts)
     try:
-        with multiprocessing.get_context("fork").Pool(jobs) as pool:
-            found = dict(zip(order, pool.imap(_search, order), strict=True))
+        with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
+            found = dict(zip(order, pool.map(_search, order), strict=True))
+    except BrokenProcessPool:
+        raise UsageError(
+            "a process of the search was killed (out of memory?); --jobs 1 needs none"
+        ) from None
     finally:
         _task = None
     return [parts.load(found[i]) for i in range(len(systems))]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kvlint.errors import UsageError
 from kvlint.search import parallel
 from kvlint.search.evidence import Bounds, Evidence
 from kvlint.search.parallel import Parts, gather_all
@@ -72,6 +74,21 @@ def test_an_error_in_a_process_is_raised(
 
     monkeypatch.setattr(parallel, "gather", gather)
     with pytest.raises(ValueError, match="no such state"):
+        gather_all(systems, Bounds(), 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_killed_process_ends_the_run(
+    systems: list[System], forks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it was to find is not waited for."""
+
+    def gather(system: System, bounds: Bounds) -> Evidence:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return Evidence()
+
+    monkeypatch.setattr(parallel, "gather", gather)
+    with pytest.raises(UsageError, match=r"was killed .* --jobs 1"):
         gather_all(systems, Bounds(), 2)
 
 
