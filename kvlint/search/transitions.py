@@ -192,12 +192,19 @@ class Transitions:
         if self._outside[thread]:
             reads |= OPENED
         if thread == self.driver_index:
-            reads |= self.footprints.tables if start.pc == IDLE else STATUS
+            reads |= self._consulted(start, to)
             if _knows_of_room(start) != _knows_of_room(to):
                 writes |= OPENED
-            if _stage(start) != _stage(to):
-                writes |= STATUS  # what a store means depends on how far the scheduler is
+            if _stage(start) == "new" != _stage(to):
+                writes |= STATUS  # before that a store makes the room, afterwards it revives it
         return Footprint(reads, writes)
+
+    def _consulted(self, start: Place, to: Place) -> int:
+        """What the scheduler goes by when it does this, beside what the operation looks at."""
+        operation = start.operation or to.operation
+        if operation is None:  # it polls, or the operation is over at once
+            return self.footprints.tables
+        return STATUS if operation.kind in ("open", "feed") else 0
 
     def waits_for(self, thread: int, place: Place) -> Footprint:
         """What a thread that cannot go on at this place looks at: the lock that it asks for."""
