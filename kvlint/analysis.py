@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 
 from kvlint import catalog
@@ -80,15 +80,14 @@ def _views(
     """What the rules look at: each protocol with what the search found out about it."""
     bounds = Bounds.of(settings)
     siblings = [tuple(p for p in protocols if p.manager is q.manager) for q in protocols]
-    systems = [
+    systems = (
         _system(protocol, same, report, bounds)
         for protocol, same in zip(protocols, siblings, strict=True)
-    ]
+    )
+    found = _search(systems, bounds, settings.jobs, memory)
     shared: dict[tuple[str, str], object] = {}
     views = []
-    for system, same, evidence in zip(
-        systems, siblings, _search(systems, bounds, settings.jobs, memory), strict=True
-    ):
+    for (system, evidence), same in zip(found, siblings, strict=True):
         if evidence.searched:
             report.searched.append(_searched(system, evidence, bounds))
         protocol = system.protocol
@@ -108,36 +107,32 @@ def _system(
 
 
 def _search(
-    systems: list[System], bounds: Bounds, jobs: int | None, memory: Memory | None
-) -> list[Evidence]:
-    """The evidence of each system; of those that work alike, one is searched."""
-    first: dict[object, int] = {}
-    of: list[int] = []
-    chosen: list[System] = []
-    for system in systems:
-        likeness = system.likeness()
-        if likeness not in first:
-            first[likeness] = len(chosen)
-            chosen.append(system)
-        of.append(first[likeness])
-    found = _gathered(chosen, bounds, jobs, memory)
-    return [found[i] for i in of]
+    systems: Iterable[System], bounds: Bounds, jobs: int | None, memory: Memory | None
+) -> list[tuple[System, Evidence]]:
+    """Each system with its evidence; of those that work alike, one is searched."""
+    all_of_them: list[tuple[System, object]] = []
+    known: dict[object, Evidence] = {}
+    new: dict[object, System] = {}
 
+    def unknown() -> Iterator[System]:
+        for system in systems:
+            likeness = system.likeness()
+            all_of_them.append((system, likeness))
+            if likeness in known or likeness in new:
+                continue
+            recalled = None if memory is None else memory.recall(system)
+            if recalled is None:
+                new[likeness] = system
+                yield system
+            else:
+                known[likeness] = recalled
 
-def _gathered(
-    systems: list[System], bounds: Bounds, jobs: int | None, memory: Memory | None
-) -> list[Evidence]:
-    if memory is None:
-        return gather_all(systems, bounds, jobs)
-    recalled = [memory.recall(system) for system in systems]
-    new = [s for s, known in zip(systems, recalled, strict=True) if known is None]
-    fresh = dict(zip(new, gather_all(new, bounds, jobs), strict=True))
-    for system, evidence in fresh.items():
-        memory.keep(system, evidence)
-    return [
-        fresh[system] if known is None else known
-        for system, known in zip(systems, recalled, strict=True)
-    ]
+    fresh = gather_all(unknown(), bounds, jobs)
+    for (likeness, system), evidence in zip(new.items(), fresh, strict=True):
+        known[likeness] = evidence
+        if memory is not None:
+            memory.keep(system, evidence)
+    return [(system, known[likeness]) for system, likeness in all_of_them]
 
 
 def _searched(system: System, evidence: Evidence, bounds: Bounds) -> Searched:

@@ -9,57 +9,145 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import signal
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kvlint.errors import UsageError
 from kvlint.search.evidence import Bounds, Evidence, gather
 from kvlint.search.system import System
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 # A fork pays off from here on; the sizes are instructions of all programs of a system.
 WORTH_A_FORK = 400
 
 
 def gather_all(
-    systems: Sequence[System], bounds: Bounds, jobs: int | None = None
+    systems: Iterable[System], bounds: Bounds, jobs: int | None = None
 ) -> list[Evidence]:
     """What the search finds out about each system, in order; `jobs` None: one for each CPU.
 
-    Raises `UsageError` if a process is killed, as a machine without memory does.
+    The first ones are searched while the caller still makes the others. Raises `UsageError` if a
+    process is killed, as a machine without memory does.
     """
-    large = sum(_size(system) >= WORTH_A_FORK for system in systems)
-    jobs = min(large, _cpus() if jobs is None else jobs)
-    if jobs < 2 or not hasattr(os, "fork") or sys.platform == "darwin":  # its libraries mind forks
-        return [gather(system, bounds) for system in systems]
-    # Slow to import, and most runs need none of it.
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
-
-    parts = Parts(systems)
-    order = sorted(range(len(systems)), key=lambda i: -_size(systems[i]))
-    global _task
-    _task = (systems, bounds, parts)
+    crew = _Crew(bounds, jobs)
     try:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
-            found = dict(zip(order, pool.map(_search, order), strict=True))
-    except BrokenProcessPool:
-        raise UsageError(
-            "a process of the search was killed (out of memory?); --jobs 1 needs none"
-        ) from None
+        for system in systems:
+            crew.take(system)
+        return crew.finish()
     finally:
-        _task = None
-    return [parts.load(found[i]) for i in range(len(systems))]
+        crew.stop()
 
 
-_task: tuple[Sequence[System], Bounds, Parts] | None = None  # read by the children
+class _Crew:
+    """Searches systems in child processes, in this one what is not worth a fork."""
+
+    def __init__(self, bounds: Bounds, jobs: int | None) -> None:
+        self.bounds = bounds
+        self.jobs = jobs or _cpus()
+        self.forks = hasattr(os, "fork") and sys.platform != "darwin"  # its libraries mind forks
+        self.systems: list[System] = []
+        self.found: dict[int, Evidence] = {}
+        self.waiting: list[int] = []
+        self.children: dict[int, _Child] = {}
+
+    def take(self, system: System) -> None:
+        """Begin with a system at once if there is a CPU beside the one that the caller needs."""
+        index = len(self.systems)
+        self.systems.append(system)
+        self.waiting.append(index)
+        if self.forks and _size(system) >= WORTH_A_FORK and self._has_room(self.jobs - 1):
+            self._fork(index)
+
+    def finish(self) -> list[Evidence]:
+        """What was found about all, in the order in which they came."""
+        large = [i for i in self.waiting if _size(self.systems[i]) >= WORTH_A_FORK]
+        if self.forks and self.jobs > 1 and len(large) + len(self.children) > 1:
+            for index in sorted(large, key=lambda i: -_size(self.systems[i])):
+                while not self._has_room(self.jobs):
+                    self._wait()
+                self._fork(index)
+        for index in self.waiting:
+            self.found[index] = gather(self.systems[index], self.bounds)
+        while self.children:
+            self._wait()
+        return [self.found[i] for i in range(len(self.systems))]
+
+    def stop(self) -> None:
+        """End the children that are left after an error."""
+        for child in self.children.values():
+            child.process.terminate()
+            child.process.join()
+
+    def _fork(self, index: int) -> None:
+        self.waiting.remove(index)
+        self.children[index] = _Child(self.systems[index], self.bounds)
+
+    def _has_room(self, most: int) -> bool:
+        """Whether fewer than so many children run; what others have found is taken."""
+        for index, child in list(self.children.items()):
+            if child.is_done():
+                self._collect(index)
+        return len(self.children) < most
+
+    def _wait(self) -> None:
+        """Until some child is done."""
+        from multiprocessing.connection import wait
+
+        wait([child.reading for child in self.children.values()])
+        self._has_room(self.jobs)
+
+    def _collect(self, index: int) -> None:
+        self.found[index] = self.children.pop(index).result()
 
 
-def _search(index: int) -> bytes:
-    assert _task is not None
-    systems, bounds, parts = _task
-    return parts.dump(gather(systems[index], bounds))
+class _Child:
+    """A process that searches one system."""
+
+    def __init__(self, system: System, bounds: Bounds) -> None:
+        # Slow to import, and most runs need none of it.
+        from multiprocessing import get_context
+
+        context = get_context("fork")
+        self.parts = Parts([system])
+        self.reading, writing = context.Pipe(duplex=False)
+        self.process = context.Process(
+            target=_search, args=(system, bounds, self.parts, writing), daemon=True
+        )
+        self.process.start()
+        writing.close()
+
+    def is_done(self) -> bool:
+        """Whether it has sent something, or died."""
+        return self.reading.poll()
+
+    def result(self) -> Evidence:
+        """What it found; raises what it raised."""
+        try:
+            error, data = self.reading.recv()
+        except EOFError:
+            raise UsageError(
+                "a process of the search was killed (out of memory?); --jobs 1 needs none"
+            ) from None
+        finally:
+            self.process.join()
+        if error is not None:
+            raise error
+        return self.parts.load(data)
+
+
+def _search(system: System, bounds: Bounds, parts: Parts, writing: Connection) -> None:
+    """What a child does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # it goes without a word; the parent speaks
+    outcome: tuple[Exception | None, bytes]
+    try:
+        outcome = None, parts.dump(gather(system, bounds))
+    except Exception as error:
+        outcome = error, b""
+    writing.send(outcome)
 
 
 def _size(system: System) -> int:

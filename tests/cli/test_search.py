@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -66,7 +66,7 @@ def test_jobs(run: Run, bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = analysis.gather_all
 
     def gather_all(
-        systems: Sequence[System], bounds: Bounds, jobs: int | None = None
+        systems: Iterable[System], bounds: Bounds, jobs: int | None = None
     ) -> list[Evidence]:
         asked.append(jobs)
         return honest(systems, bounds, jobs)

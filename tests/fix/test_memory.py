@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,9 +24,10 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     real = analysis.gather_all
 
-    def gather_all(systems: Sequence[System], bounds: Bounds, jobs: int | None) -> list[Evidence]:
-        found.extend(s.protocol.title for s in systems)
-        return real(systems, bounds, jobs)
+    def gather_all(systems: Iterable[System], bounds: Bounds, jobs: int | None) -> list[Evidence]:
+        taken = list(systems)
+        found.extend(s.protocol.title for s in taken)
+        return real(taken, bounds, jobs)
 
     monkeypatch.setattr(analysis, "gather_all", gather_all)
     return found
