@@ -37,26 +37,31 @@ def moved(source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def renamed(source: str) -> str:
+def renamed(source: str, name: str = "{}_again") -> str:
     """Every local that a function assigns, under another name; parameters keep theirs.
 
-    So does one that is called like an attribute (`owner = self.owner`): the analysis goes by
-    such names, so another one may give other findings.
+    `name` makes the new name: of the old one, or, with `{1}` in it, of its number.
     """
-    attributes = {n.attr for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Attribute)}
     places: set[tuple[int, int, str]] = set()
     for function in ast.walk(ast.parse(source)):
         if isinstance(function, ast.FunctionDef):
             names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
             stored = {n.id for n in names if isinstance(n.ctx, ast.Store)}
-            kept = attributes | {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
+            kept = {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
             places |= {(n.lineno, n.col_offset, n.id) for n in names if n.id in stored - kept}
+    numbers = {old: i for i, old in enumerate(sorted({old for _, _, old in places}))}
     lines = source.splitlines()
-    for line, column, name in sorted(places, reverse=True):
+    for line, column, old in sorted(places, reverse=True):
         text = lines[line - 1]
         assert text.isascii()
-        lines[line - 1] = f"{text[:column]}{name}_again{text[column + len(name) :]}"
+        new = name.format(old, numbers[old])
+        lines[line - 1] = f"{text[:column]}{new}{text[column + len(old) :]}"
     return "\n".join(lines) + "\n"
+
+
+def numbered(source: str) -> str:
+    """Every local under a name that says nothing."""
+    return renamed(source, "v{1}")
 
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
@@ -73,9 +78,9 @@ def test_moved_lines_and_renamed_locals(
         file.write_text("\n" + source, encoding="utf-8")
         assert fingerprints("backend.py") == before
         return
-    for change in (moved, renamed):
+    for change in (moved, renamed, numbered):
         changed = change(source)
-        assert changed != source or change is renamed
+        assert changed != source or change is not moved
         file.write_text(changed, encoding="utf-8")
         assert fingerprints("backend.py") == before, change.__name__
 
@@ -83,6 +88,9 @@ def test_moved_lines_and_renamed_locals(
 def test_the_renaming_renames() -> None:
     assert renamed("def f(a):\n    b = a\n    return b\n") == (
         "def f(a):\n    b_again = a\n    return b_again\n"
+    )
+    assert numbered("def f(a):\n    b = a\n    return b\n") == (
+        "def f(a):\n    v0 = a\n    return v0\n"
     )
 
 

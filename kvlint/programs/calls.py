@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
+from kvlint.programs.chunks import last_expressions
 from kvlint.programs.context import Context, InCall, Label
 from kvlint.programs.expressions import Expressions, solid
 from kvlint.programs.ir import ANY, EMPTY, PRESENT, Const, Op, Var
 from kvlint.programs.names import (
     BLOCKING,
     HARMLESS,
-    LAST_WORDS,
     QUIET_NAMES,
     RECEIVERS,
     SEQUENCE_MAKERS,
@@ -266,7 +266,7 @@ class Calls(Expressions):
             return Var(dst)
         if name in ("put", "put_nowait", "append", "appendleft"):
             item = self.value(node.args[0], ctx) if node.args else ANY
-            fields = _last_expressions(node.args[0]) if node.args else ()
+            fields = last_expressions(node.args[0]) if node.args else ()
             last = [self.flat(self.value(f, ctx)) for f in fields]
             again: Const | Var = item if isinstance(item, Var) else Const(PRESENT)
             if isinstance(item, TupleRef):
@@ -393,16 +393,6 @@ class Calls(Expressions):
             self.emit(Op.WINDOW, ctx, node, note=name or "call")
         self.may_raise(ctx, node)
         return ANY
-
-
-def _last_expressions(item: ast.expr) -> tuple[ast.expr, ...]:
-    """The parts of a chunk that say whether it is the last one."""
-    parts: list[ast.expr] = []
-    if isinstance(item, ast.Call):
-        parts = [k.value for k in item.keywords if k.arg and any(w in k.arg for w in LAST_WORDS)]
-    elif isinstance(item, ast.Tuple):
-        parts = [e for e in item.elts if any(w in (terminal_name(e) or "") for w in LAST_WORDS)]
-    return tuple(parts)
 
 
 def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:

@@ -6,9 +6,9 @@ import ast
 
 from kvlint.discover.project import ClassInfo, ConstantRef, FunctionRef, Module
 from kvlint.programs.builder import Builder, as_operand
+from kvlint.programs.chunks import says_last
 from kvlint.programs.context import Context, Label
 from kvlint.programs.ir import ANY, EMPTY, PRESENT, Const, Op, Var
-from kvlint.programs.names import LAST_WORDS
 from kvlint.programs.refs import (
     ClassRef,
     FrameItem,
@@ -160,7 +160,7 @@ class Expressions(Builder):
         if isinstance(base, MaybeNone):
             self._dereference(base, ctx, node)
             return ANY
-        if isinstance(base, Var) and any(w in name.lower() for w in LAST_WORDS):
+        if isinstance(base, Var) and says_last(name):
             dst = self.fresh(name)
             self.emit(Op.CHUNK_FIELD, ctx, node, dst=dst, args=(base,), name=name)
             return Var(dst)

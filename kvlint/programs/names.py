@@ -24,7 +24,6 @@ QUIET_NAMES = frozenset(
     sum any all min max enumerate zip range reversed sorted next iter map filter round""".split()
 )
 SEQUENCE_MAKERS = frozenset({"list", "tuple", "sorted", "set", "frozenset", "dict"})
-LAST_WORDS = ("last", "final", "eof", "is_end", "done")
 
 
 def is_foreign(node: ast.Call) -> bool:

@@ -6,6 +6,7 @@ import ast
 
 from kvlint.programs.builder import CATCH_ALL
 from kvlint.programs.calls import Calls
+from kvlint.programs.chunks import says_last
 from kvlint.programs.context import (
     Context,
     Handler,
@@ -17,7 +18,6 @@ from kvlint.programs.context import (
     Label,
 )
 from kvlint.programs.ir import ANY, PRESENT, Const, Op, Var
-from kvlint.programs.names import LAST_WORDS
 from kvlint.programs.refs import (
     FrameItem,
     FrameRef,
@@ -126,13 +126,12 @@ class Statements(Calls):
         if value.name in self.tuples:
             return Var(f"{value.name}#{index}")
         name = terminal_name(target) or ""
-        if any(w in name.lower() for w in LAST_WORDS):
-            dst = self.fresh(name)
+        row = self.protocol.row_index == index
+        if says_last(name) or (index in self.protocol.last_places and not row):
+            dst = self.fresh(name or "part")
             self.emit(Op.CHUNK_FIELD, ctx, node, dst=dst, args=(value,), name=name)
             return Var(dst)
-        if self.protocol.row_index == index:
-            return value
-        return ANY
+        return value if row else ANY
 
     def _store_item(self, target: ast.Subscript, value: Value, ctx: Context, node: ast.AST) -> None:
         base = self.value(target.value, ctx)

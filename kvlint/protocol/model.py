@@ -150,6 +150,13 @@ class Protocol:
         return None
 
     @cached_property
+    def last_places(self) -> frozenset[int]:
+        """Where a tuple on a queue says whether it is the last chunk."""
+        from kvlint.programs.chunks import last_places
+
+        return last_places(self)
+
+    @cached_property
     def relevance(self) -> Relevance:
         """Which functions can matter."""
         from kvlint.programs.relevance import Relevance

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from kvlint.config import ProtocolOverrides
 from kvlint.discover.project import ClassInfo, ConstantRef, FunctionNode
@@ -18,6 +17,7 @@ from kvlint.protocol.facts import (
     parameters,
     terminal_name,
 )
+from kvlint.protocol.holders import attributes_of, find_holders, find_objects
 from kvlint.protocol.model import NUMBER, Frame, Protocol, ThreadRoot
 from kvlint.protocol.roles import Reach, Role
 from kvlint.protocol.values import Values
@@ -34,7 +34,7 @@ def fill(
     reached = protocol.reaches.of(role)
     protocol.role = role
     protocol.components = _components(protocol, values)
-    protocol.holders = _holders(protocol, role)
+    protocol.holders = find_holders(protocol, role)
     classes = protocol.classes
     own = [facts[c] for c in classes if c in facts]
     protocol.containers = frozenset(n for f in facts.values() for n in f.containers)
@@ -55,7 +55,7 @@ def fill(
     )
     protocol.nullable = frozenset(n for f in facts.values() for n in f.nulled)
     protocol.fields = _fields(protocol)
-    protocol.objects = _objects(protocol)
+    protocol.objects = find_objects(protocol)
     strangers = _called_by_others_only(protocol, role)
     protocol.roots = tuple(_roots(protocol, own, reached, role, strangers))
     protocol.frames = tuple(_frames(protocol, values))
@@ -72,98 +72,6 @@ def _components(protocol: Protocol, values: Values) -> tuple[ClassInfo, ...]:
                     if made is not None and made not in protocol.family:
                         found.setdefault(made)
     return tuple(found)
-
-
-def _holders(protocol: Protocol, role: Role | None) -> tuple[ClassInfo, ...]:
-    """Classes whose objects keep the manager in an attribute and drive rooms through it."""
-    candidates = [
-        c
-        for c, fact in protocol.facts.items()
-        if not set(c.mro) & set(protocol.family)
-        and c not in protocol.components
-        and c.module.linted
-        and any(_uses_manager(protocol, k) for k in c.mro)
-    ]
-    for cls in protocol.family:
-        near = [c for c in candidates if c.module is cls.module]
-        leaves = [c for c in near if not any(c in o.mro and o is not c for o in near)]
-        if leaves:
-            candidates = leaves
-            break
-    if role is not None:
-        candidates = [c for c in candidates if _plays(protocol, c, role)]
-    return tuple(candidates)
-
-
-def _uses_manager(protocol: Protocol, cls: ClassInfo) -> bool:
-    fact = protocol.facts.get(cls)
-    if fact is None or not ({protocol.status_table} | _writers(protocol)) & fact.mentions:
-        return False
-    for assigned in fact.attributes.values():
-        for value, scope in assigned:
-            if (
-                isinstance(value, ast.Name)
-                and scope.function.name == "__init__"
-                and _is_handed(protocol, value, scope)
-            ):
-                return True
-    return False
-
-
-def _is_handed(protocol: Protocol, value: ast.Name, scope: Scope) -> bool:
-    """Whether a constructor's parameter holds the manager: by its annotation, or by its use."""
-    if value.id not in parameters(scope.function):
-        return False
-    for arg in (*scope.function.args.args, *scope.function.args.kwonlyargs):
-        if arg.arg == value.id and arg.annotation is not None:
-            annotated = terminal_name(arg.annotation)
-            return any(annotated == c.name for c in protocol.family)
-    text = scope.cls.module.text_of(scope.cls.node)
-    kept = [
-        name
-        for name, assigned in protocol.facts[scope.cls].attributes.items()
-        if any(isinstance(v, ast.Name) and v.id == value.id for v, _ in assigned)
-    ]
-    members = {name for c in protocol.family for name in c.methods} | {protocol.status_table}
-    used = {
-        member
-        for name in (*(f"self.{k}" for k in kept), value.id)
-        for member in re.findall(rf"\b{re.escape(name)}\.(\w+)", text)
-    }
-    return bool(used & members)
-
-
-def _writers(protocol: Protocol) -> set[str]:
-    return {
-        store.scope.function.name
-        for cls in protocol.family
-        if cls in protocol.facts
-        for store in protocol.facts[cls].stores
-        if store.table == protocol.status_table
-    } - {"__init__"}
-
-
-def _plays(protocol: Protocol, cls: ClassInfo, role: Role) -> bool:
-    """Whether the class belongs to this role: by the attributes only one role's object has."""
-    others = [r for r in protocol.roles if r != role]
-    here = protocol.reaches.of(role).attributes
-    mentions: set[str] = set()
-    for c in cls.mro:
-        if c in protocol.facts:
-            mentions |= protocol.facts[c].mentions
-    score = len(mentions & (here - _union(protocol, others)))
-    for other in others:
-        there = protocol.reaches.of(other).attributes
-        if len(mentions & (there - here)) > score:
-            return False
-    return True
-
-
-def _union(protocol: Protocol, roles: Iterable[Role]) -> set[str]:
-    made: set[str] = set()
-    for role in roles:
-        made |= protocol.reaches.of(role).attributes
-    return made
 
 
 def _updaters(protocol: Protocol, own: list[ClassFacts]) -> tuple[str, ...]:
@@ -264,29 +172,6 @@ def _is_latch(protocol: Protocol, value: ast.expr, scope: Scope) -> bool:
     return any(c.owner is not None for c in protocol.values.constants(value, scope))
 
 
-def _objects(protocol: Protocol) -> dict[str, ClassInfo]:
-    """Attributes that hold the manager, a component or a holder, by name."""
-    found: dict[str, ClassInfo] = {}
-    for holder in (*protocol.holders, *filter(is_thread_class, protocol.components)):
-        for cls in holder.mro:
-            for name, assigned in (
-                protocol.facts[cls].attributes.items() if (cls in protocol.facts) else ()
-            ):
-                for value, scope in assigned:
-                    if (
-                        isinstance(value, ast.Name)
-                        and scope.function.name == "__init__"
-                        and _is_handed(protocol, value, scope)
-                    ):
-                        found.setdefault(name, protocol.manager)
-    for cls in protocol.family:
-        for name in protocol.facts[cls].attributes if cls in protocol.facts else ():
-            made = protocol.attribute_class(cls, name)
-            if made is not None and made in protocol.components:
-                found.setdefault(name, made)
-    return found
-
-
 def _roots(
     protocol: Protocol,
     own: list[ClassFacts],
@@ -327,7 +212,7 @@ def _leans_on_others(protocol: Protocol, spawn: Spawn, reached: Reach) -> bool:
         found = protocol.manager.find(name)
         if found is not None:
             functions.append(found[1])
-    foreign = _union(protocol, [r for r in protocol.roles if r != protocol.role])
+    foreign = attributes_of(protocol, [r for r in protocol.roles if r != protocol.role])
     foreign -= reached.attributes
     return any(
         isinstance(node, ast.Attribute) and node.attr in foreign
@@ -349,7 +234,7 @@ def _called_by_others_only(protocol: Protocol, role: Role | None) -> set[str]:
     """Methods that holders of other roles call and this role's do not."""
     if role is None:
         return set()
-    others = [_holders(protocol, r) for r in protocol.roles if r != role]
+    others = [find_holders(protocol, r) for r in protocol.roles if r != role]
     theirs = {name for holders in others for name in _calls_of(protocol, holders)}
     return theirs - _calls_of(protocol, protocol.holders)
 

@@ -454,6 +454,27 @@ def test_a_deferred_chunk_goes_back_to_its_queue() -> None:
     assert ("Success", 1) not in reached
 
 
+@pytest.mark.parametrize("flag", ["is_last", "more_to_come_not"])
+def test_the_place_in_the_tuple_tells_the_last_chunk(flag: str) -> None:
+    """Whatever the worker calls what it takes out of it."""
+    source = manager(
+        f"""
+        def send(self, room, part, is_last):
+            self.jobs.put((room, part, is_last))
+
+        def work(self, room, env):
+            while True:
+                room, part, {flag} = self.jobs.get()
+                self.put(room, Poll.Success if {flag} else Poll.Moving)
+        """
+    )
+    found = protocol(source)
+    runner = machine(found, thread(found, "work"))
+    ready = start(found, "Waiting", ()).having(queue=(False, True))
+    reached = {(state_name(s.status), len(s.queue)) for _, _, s in walk(runner, ready)}
+    assert reached == {("Waiting", 2), ("Waiting", 1), ("Moving", 1), ("Moving", 0), ("Success", 0)}
+
+
 def test_recursion_is_cut() -> None:
     source = manager(
         """

@@ -379,6 +379,48 @@ def test_a_holder_that_is_annotated_with_something_else() -> None:
         assert "Sender" not in [h.name for h in found.holders]
 
 
+@pytest.mark.parametrize("local", ["owner", "boss", "self.owner"])
+def test_a_thread_that_keeps_the_manager_under_any_name(local: str) -> None:
+    alias = "" if "." in local else f"{local} = self.owner"
+    found = protocol(
+        dedent(INT_CLASS.format(base=""))
+        + dedent(
+            f"""
+            import queue
+            import threading
+
+
+            class Worker(threading.Thread):
+                def __init__(self, owner):
+                    super().__init__()
+                    self.owner = owner
+
+                def run(self):
+                    {alias}
+                    while True:
+                        {local}.set({local}.jobs.get(), Poll.Success)
+
+
+            class Manager:
+                def __init__(self):
+                    self.rooms = {{}}
+                    self.jobs = queue.Queue()
+                    self.worker = Worker(self)
+
+                def set(self, room, status):
+                    self.rooms[room] = status
+
+                def drop(self, room):
+                    self.set(room, Poll.Failed)
+            """
+        )
+    )
+    assert {name: cls.name for name, cls in found.objects.items()} == {
+        "owner": "Manager",
+        "worker": "Worker",
+    }
+
+
 @pytest.mark.parametrize(
     "use",
     [
