@@ -115,9 +115,11 @@ def _whole_run(
 ) -> int:
     from kvlint.cli.formats import rendered, sarif
     from kvlint.cli.outcome import outcome_of
+    from kvlint.cli.status_line import status_line
 
-    project = load(paths, settings)
-    outcome = outcome_of(args, project, paths, settings)
+    with status_line():
+        project = load(paths, settings)
+        outcome = outcome_of(args, project, paths, settings)
     if args.sarif_output is not None:
         _write(args.sarif_output, sarif(outcome))
     out(rendered(outcome, form, style))

@@ -59,13 +59,15 @@ def run(args: argparse.Namespace) -> int:
     """
     paths = paths_of(args)
     settings = settings_of(args, paths[0])
+    from kvlint.cli.status_line import status_line
     from kvlint.fix import kinds, loop, summary
     from kvlint.report import summary as searches
 
     letters = flattened(args.letters)
     chosen = kinds.selected(letters, args.unsafe_fixes)
     withheld = [kind for kind in kinds.selected(letters, True) if kind not in chosen]
-    result = loop.fix(paths, settings, chosen, withheld=withheld, verify=args.verify)
+    with status_line():
+        result = loop.fix(paths, settings, chosen, withheld=withheld, verify=args.verify)
     written = not (args.diff or args.check)
     if written:
         _write(result)

@@ -28,10 +28,12 @@ def run(args: argparse.Namespace) -> int:
     """Print the tables. What a table says is no finding, but a file without any is one."""
     paths = paths_of(args)
     settings = settings_of(args, paths[0])
-    project = load(paths, settings)
     from kvlint.analysis import tables
+    from kvlint.cli.status_line import status_line
 
-    report = tables(project, settings)
+    with status_line():
+        project = load(paths, settings)
+        report = tables(project, settings)
     if args.output_format == "json":
         from kvlint.report import json
 

@@ -10,12 +10,18 @@ import io
 import os
 import pickle
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from kvlint import progress
 from kvlint.errors import UsageError
 from kvlint.search.evidence import Bounds, Evidence, gather
 from kvlint.search.system import System
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
+_Item = TypeVar("_Item")
 
 # A fork pays off from here on; the sizes are instructions of all programs of a system.
 WORTH_A_FORK = 400
@@ -31,7 +37,7 @@ def gather_all(
     large = sum(_size(system) >= WORTH_A_FORK for system in systems)
     jobs = min(large, _cpus() if jobs is None else jobs)
     if jobs < 2 or not hasattr(os, "fork") or sys.platform == "darwin":  # its libraries mind forks
-        return [gather(system, bounds) for system in systems]
+        return [gather(system, bounds) for system in _counted(systems, len(systems))]
     # Slow to import, and most runs need none of it.
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -43,7 +49,7 @@ def gather_all(
     _task = (systems, bounds, parts)
     try:
         with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
-            found = dict(zip(order, pool.map(_search, order), strict=True))
+            found = dict(_found(pool, order))
     except BrokenProcessPool:
         raise UsageError(
             "a process of the search was killed (out of memory?); --jobs 1 needs none"
@@ -54,6 +60,23 @@ def gather_all(
 
 
 _task: tuple[Sequence[System], Bounds, Parts] | None = None  # read by the children
+
+
+def _found(pool: ProcessPoolExecutor, order: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+    """What the children found, as it comes in; after an error none begins another system."""
+    from concurrent.futures import as_completed
+
+    futures = {pool.submit(_search, index): index for index in order}
+    try:
+        for future in _counted(as_completed(futures), len(futures)):
+            yield futures[future], future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _counted(items: Iterable[_Item], total: int) -> Iterator[_Item]:
+    return progress.counted(items, total, "searching", "classes")
 
 
 def _search(index: int) -> bytes:
