@@ -82,11 +82,10 @@ def test_every_proof_of_a_fix_that_is_refused_as_a_whole() -> None:
     heard: list[str] = []
     with progress.told_to(heard.append):
         assert fix("conn.py", "--check", "--max-states", "60").code == 1
-    assert [stage for stage in heard if stage.endswith("reading files")] == [
-        "reading files",
-        "proof: reading files",
-        "proof of change 1 of 2: reading files",
-        "proof of change 2 of 2: reading files",
+    assert list(dict.fromkeys(stage.partition(":")[0] for stage in heard if ":" in stage)) == [
+        "proof",
+        "proof of change 1 of 2",
+        "proof of change 2 of 2",
     ]
 
 
