@@ -16,7 +16,7 @@ from kvlint.cli.inputs import (
     paths_of,
     settings_of,
 )
-from kvlint.cli.options import Parser, add_common, add_verbose, choice
+from kvlint.cli.options import Choice, Parser, add_common, add_verbose
 from kvlint.cli.streams import out, warn
 from kvlint.errors import UsageError
 from kvlint.report import summary
@@ -31,7 +31,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "action",
         nargs="?",
-        type=choice(ACTIONS),
+        type=Choice(ACTIONS),
         metavar="ACTION",
         help="write: a new baseline with all findings; update: take out the stale entries",
     )

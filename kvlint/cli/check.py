@@ -22,7 +22,7 @@ from kvlint.cli.inputs import (
     paths_of,
     settings_of,
 )
-from kvlint.cli.options import Parser, add_common, add_verbose, choice
+from kvlint.cli.options import Choice, Parser, add_common, add_verbose
 from kvlint.cli.quick import all_unrelated
 from kvlint.cli.streams import is_terminal, out, style_for, warn
 from kvlint.config import OUTPUT_FORMATS, SEVERITIES, TEXT_FORMATS, Settings
@@ -42,7 +42,7 @@ def add_options(parser: Parser) -> None:
     add_search_options(parser)
     parser.add_argument(
         "--output-format",
-        type=choice(OUTPUT_FORMATS),
+        type=Choice(OUTPUT_FORMATS),
         metavar="FORMAT",
         help="full, concise, github (annotations), json, sarif or junit (default: full on a "
         "terminal, else concise; GITHUB_ACTIONS=true adds annotations to these two)",
@@ -58,7 +58,7 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--fail-on",
-        type=choice(SEVERITIES),
+        type=Choice(SEVERITIES),
         metavar="SEVERITY",
         help="exit with 1 from this severity on: error, warning or note; note also shows "
         "latent findings (default: warning)",

@@ -25,6 +25,7 @@ COMMANDS = {
     "table": "show what each status update does in every state",
     "explain": "show the page of one rule or fix",
     "rules": "list the rules",
+    "completion": "print the script that lets a shell complete the command line",
 }
 
 
@@ -33,6 +34,10 @@ def entry() -> NoReturn:
     # A run builds trees and tables that it needs to its end; looking for garbage among them is
     # a tenth of its time. Only here: a caller of `main` keeps its own collector.
     gc.disable()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+        from kvlint.cli.completer import answer
+
+        answer()
     status = main()
     close_quietly()
     # Taking the trees of a large run apart, node by node, would take a fifth of its time.
@@ -81,7 +86,7 @@ def _run(name: str, rest: list[str]) -> int:
 
 
 def _top_level() -> Parser:
-    commands = "\n".join(f"  {name:9}{text}" for name, text in COMMANDS.items())
+    commands = "\n".join(f"  {name:12}{text}" for name, text in COMMANDS.items())
     parser = Parser(
         prog="kvlint",
         usage="kvlint COMMAND [OPTIONS]",

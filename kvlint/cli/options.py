@@ -63,7 +63,7 @@ def add_common(parser: Parser) -> None:
     """Options of every command."""
     parser.add_argument(
         "--color",
-        type=choice(COLOURS),
+        type=Choice(COLOURS),
         default="auto",
         metavar="WHEN",
         help="auto, always or never; auto heeds NO_COLOR and FORCE_COLOR (default: auto)",
@@ -77,15 +77,16 @@ def add_verbose(parser: Parser, effect: str) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help=effect)
 
 
-def choice(choices: tuple[str, ...]) -> Callable[[str], str]:
+class Choice:
     """An argument type: one of `choices`."""
 
-    def convert(text: str) -> str:
-        if text not in choices:
-            raise argparse.ArgumentTypeError(wrong_choice(text, choices))
-        return text
+    def __init__(self, choices: tuple[str, ...]) -> None:
+        self.choices = choices
 
-    return convert
+    def __call__(self, text: str) -> str:
+        if text not in self.choices:
+            raise argparse.ArgumentTypeError(wrong_choice(text, self.choices))
+        return text
 
 
 def count(lowest: int) -> Callable[[str], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from kvlint import catalog
-from kvlint.cli.options import Parser, add_common, add_verbose, choice
+from kvlint.cli.options import Choice, Parser, add_common, add_verbose
 from kvlint.cli.streams import out, style_for
 from kvlint.report.style import Style
 
@@ -14,7 +14,7 @@ def add_options(parser: Parser) -> None:
     """The options of `kvlint rules`."""
     parser.add_argument(
         "--output-format",
-        type=choice(("full", "json")),
+        type=Choice(("full", "json")),
         default="full",
         metavar="FORMAT",
         help="full or json (default: full)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from kvlint.cli.inputs import add_input_options, load, paths_of, settings_of
-from kvlint.cli.options import Parser, add_common, add_verbose, choice
+from kvlint.cli.options import Choice, Parser, add_common, add_verbose
 from kvlint.cli.streams import out, style_for, warn
 from kvlint.report import summary
 
@@ -15,7 +15,7 @@ def add_options(parser: Parser) -> None:
     add_input_options(parser)
     parser.add_argument(
         "--output-format",
-        type=choice(("full", "json")),
+        type=Choice(("full", "json")),
         default="full",
         metavar="FORMAT",
         help="full or json (default: full)",
