@@ -22,7 +22,7 @@ from kvlint.cli.inputs import (
     paths_of,
     settings_of,
 )
-from kvlint.cli.options import Choice, Parser, add_common, add_verbose
+from kvlint.cli.options import Choice, Parser, add_ascii, add_color, add_common, add_verbose
 from kvlint.cli.quick import all_unrelated
 from kvlint.cli.streams import is_terminal, out, style_for, warn
 from kvlint.config import OUTPUT_FORMATS, SEVERITIES, TEXT_FORMATS, Settings
@@ -80,6 +80,8 @@ def add_options(parser: Parser) -> None:
         "list what could not be resolved, which patterns were cleared and by which runs of the "
         "search, what is fixed since --diff-base, and show tracebacks",
     )
+    add_color(parser)
+    add_ascii(parser)
     add_common(parser)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from kvlint.cli.inputs import add_input_options, load, paths_of, settings_of
-from kvlint.cli.options import Choice, Parser, add_common, add_verbose
+from kvlint.cli.options import Choice, Parser, add_ascii, add_color, add_common, add_verbose
 from kvlint.cli.streams import out, style_for, warn
 from kvlint.report import summary
 
@@ -21,6 +21,8 @@ def add_options(parser: Parser) -> None:
         help="full or json (default: full)",
     )
     add_verbose(parser, "list what could not be resolved, and show tracebacks")
+    add_color(parser)
+    add_ascii(parser)
     add_common(parser)
 
 

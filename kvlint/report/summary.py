@@ -28,19 +28,24 @@ def summary(
     left_out: Sequence[str] = (),
 ) -> str:
     """What a reader needs in order to judge the list above it, or its absence."""
-    parts = [_counts(shown, style), *left_out, f"{plural(len(searched), 'class')} analysed"]
-    return "".join(line + "\n" for line in ("; ".join(parts), *_reach(searched)))
+    counts = _counts(shown)
+    parts = [counts, *left_out, f"{plural(len(searched), 'class')} analysed"]
+    first, *rest = style.wrap("; ".join(parts), indent="  ", first="")
+    lines = [style.paint(first[: len(counts)], "bold") + first[len(counts) :], *rest]
+    for line in _reach(searched):
+        lines += style.wrap(line, indent="  ", first="")
+    return "".join(line + "\n" for line in lines)
 
 
-def _counts(findings: Sequence[Finding], style: Style) -> str:
+def _counts(findings: Sequence[Finding]) -> str:
     by_severity = Counter(finding.severity for finding in findings)
     counts = [
         plural(by_severity[severity], severity) for severity in SEVERITIES if by_severity[severity]
     ]
     if not counts:
-        return style.paint("no findings", "bold")
+        return "no findings"
     files = len({finding.span.path for finding in findings})
-    return style.paint(f"{', '.join(counts)} in {plural(files, 'file')}", "bold")
+    return f"{', '.join(counts)} in {plural(files, 'file')}"
 
 
 def _reach(searched: Sequence[Searched]) -> Iterator[str]:
