@@ -62,7 +62,7 @@ def _all(project: Project) -> list[Module]:
 
 def tables(project: Project, settings: Settings) -> Report:
     """The transition table of every status-update method in the linted files."""
-    report = Report()
+    report = Report(gaps=list(project.gaps))
     for protocol in find_protocols(project, settings.protocol):
         _add_tables(report, protocol)
     return report
