@@ -51,6 +51,12 @@ def add_options(parser: Parser) -> None:
         "--sarif-output", metavar="FILE", help="write SARIF to FILE beside the output"
     )
     parser.add_argument(
+        "--sarif-fixes",
+        action="store_true",
+        help="put the safe fixes into the SARIF; each one is proven first, which takes as long as "
+        "`kvlint fix`",
+    )
+    parser.add_argument(
         "--diff-base",
         metavar="REV",
         help="report only what the files of that git revision do not have; they are read from "
@@ -96,6 +102,8 @@ def run(args: argparse.Namespace) -> int:
         out(settings_text(settings))
         return 0
     form = settings.output_format or ("full" if is_terminal(sys.stdout) else "concise")
+    if args.sarif_fixes and form != "sarif" and args.sarif_output is None:
+        raise UsageError("--sarif-fixes needs --output-format sarif or --sarif-output")
     style = style_for(args.color, ascii_only=args.ascii)
     told = any(settings.protocol)  # then other words may tell a backend
     beside = (settings.baseline, args.sarif_output, args.diff_base)

@@ -32,6 +32,10 @@ def outcome_of(
         _take_out_standing(outcome, args.diff_base, paths)
     if settings.baseline is not None:
         _take_out_known(outcome, settings.baseline, paths, found)
+    if args.sarif_fixes and any(f.fixes for f in outcome.shown):
+        from kvlint.fix.offers import offers
+
+        outcome.offers = offers(paths, settings)
     return outcome
 
 

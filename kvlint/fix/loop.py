@@ -76,7 +76,7 @@ def _prove(
 ) -> None:
     """Keep what is proven of the plan, and say why the rest is not made."""
     whole = result.plan
-    verdict = _judged(whole, sources, before)
+    verdict = judged(whole, sources, before)
     if verdict.accepted:
         result.verdict = verdict
         return
@@ -86,7 +86,7 @@ def _prove(
     for number, unit in enumerate(whole.units, 1):
         plan = make_plan(sources, findings, kinds, skip - {unit.id, *accepted})
         what = f"proof of change {number} of {len(whole.units)}"
-        part = _judged(plan, sources, before, what) if len(whole.units) > 1 else verdict
+        part = judged(plan, sources, before, what) if len(whole.units) > 1 else verdict
         if part.accepted:
             accepted.append(unit.id)
             result.plan, result.verdict = plan, part
@@ -115,13 +115,14 @@ def _close(
     every = make_plan(sources, findings, kinds, ()).units
     skip = {unit.id for unit in every} - made
     plan = make_plan(sources, findings, kinds, skip, late=late)
-    verdict = _judged(plan, sources, before)
+    verdict = judged(plan, sources, before)
     if verdict.accepted and len(plan.units) >= len(made):
         result.plan, result.verdict = plan, verdict
     result.refused += [r for r in plan.refused if set(r.findings) & set(late)]
 
 
-def _judged(plan: Plan, sources: Sources, before: State, what: str = "proof") -> Verdict:
+def judged(plan: Plan, sources: Sources, before: State, what: str = "proof") -> Verdict:
+    """Analyse the sources as the plan leaves them, and compare; `what` is told to who waits."""
     with progress.part(what):
         report, scene = replace(sources, changed=plan.contents).state()
     return compare(before, State(report, tables_of(scene)), plan.units)

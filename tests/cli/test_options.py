@@ -87,6 +87,7 @@ CASES = {
         **_common(CHECK),
         "--output-format": Case(CHECK, "--output-format json"),
         "--sarif-output": Case(CHECK, "--sarif-output out.sarif"),
+        "--sarif-fixes": Case(f"{CHECK} --output-format sarif", "--sarif-fixes"),
         "--diff-base": Case(CHECK, "--diff-base HEAD"),
         "--fail-on": Case(f"{CHECK} --select KV201", "--fail-on error"),
         "--baseline": Case(CHECK, "--baseline known.json"),
