@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     beside = (settings.baseline, args.sarif_output, args.diff_base)
     plain = form in TEXT_FORMATS and beside == (None, None, None)
     if plain and not told and all_unrelated(paths):
-        out(summary.summary((), (), style))
+        out(summary.summary((), (), style, wrapped=form == "full"))
         _statistics(args, (), (), len(paths), start)
         return 0
     return _whole_run(args, paths, settings, form, style, start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -26,8 +27,14 @@ def summary(
     shown: Sequence[Finding],
     style: Style,
     left_out: Sequence[str] = (),
+    *,
+    wrapped: bool,
 ) -> str:
-    """What a reader needs in order to judge the list above it, or its absence."""
+    """What a reader needs in order to judge the list above it, or its absence.
+
+    Not `wrapped`, the counts are one line, as logs and scripts want it.
+    """
+    style = style if wrapped else style._replace(width=sys.maxsize)
     counts = _counts(shown)
     parts = [counts, *left_out, f"{plural(len(searched), 'class')} analysed"]
     first, *rest = style.wrap("; ".join(parts), indent="  ", first="")

@@ -141,7 +141,9 @@ def test_not_on_a_terminal_that_another_program_records() -> None:
 
     ours, theirs = pty.openpty()
     code = f"{AT_ONCE}\nfrom kvlint.cli import main; main(['check', {FIXTURES[0]!r}])"
-    subprocess.run([sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=theirs)
+    environment = {name: value for name, value in os.environ.items() if name != "CI"}
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     seen = os.read(ours, 1 << 16).decode()
     os.close(ours)
@@ -159,6 +161,7 @@ def test_not_in_a_pipe(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_timer_of_a_caller_is_left_alone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     import signal
 
+    monkeypatch.delenv("CI", raising=False)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("kvlint.cli.status_line.StatusLine.is_foreground", lambda _: True)
     before = signal.signal(signal.SIGALRM, signal.SIG_IGN)
