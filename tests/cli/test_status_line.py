@@ -165,8 +165,11 @@ def test_the_timer_of_a_caller_is_left_alone(run: Run, monkeypatch: pytest.Monke
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("kvlint.cli.status_line.StatusLine.is_foreground", lambda _: True)
     before = signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    signal.setitimer(signal.ITIMER_REAL, 1e6)
     try:
         assert run("check", *FIXTURES, "--isolated").code == 1
         assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
