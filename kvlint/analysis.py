@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 
-from kvlint import catalog
+from kvlint import catalog, progress
 from kvlint.config import Settings
 from kvlint.discover.project import Module, Project
 from kvlint.findings import Finding, Gap, Report, Searched, Span
@@ -45,6 +45,7 @@ def analyse_protocols(
     report = Report()
     hits: list[Placed] = []
     views = _views(protocols, report, settings, memory)
+    progress.tell("applying the rules")
     for rule in _rules():
         rule_id, name = _identity(rule)
         for view in views:
@@ -61,7 +62,7 @@ def _all(project: Project) -> list[Module]:
 
 def tables(project: Project, settings: Settings) -> Report:
     """The transition table of every status-update method in the linted files."""
-    report = Report()
+    report = Report(gaps=list(project.gaps))
     for protocol in find_protocols(project, settings.protocol):
         _add_tables(report, protocol)
     return report
@@ -78,6 +79,7 @@ def _views(
     protocols: Sequence[Protocol], report: Report, settings: Settings, memory: Memory | None
 ) -> list[View]:
     """What the rules look at: each protocol with what the search found out about it."""
+    progress.tell("building the programs of the threads")
     bounds = Bounds.of(settings)
     siblings = [tuple(p for p in protocols if p.manager is q.manager) for q in protocols]
     systems = (

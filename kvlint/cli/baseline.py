@@ -16,7 +16,7 @@ from kvlint.cli.inputs import (
     paths_of,
     settings_of,
 )
-from kvlint.cli.options import Parser, add_common, add_verbose, choice
+from kvlint.cli.options import Choice, Parser, add_common, add_verbose
 from kvlint.cli.streams import out, warn
 from kvlint.errors import UsageError
 from kvlint.report import summary
@@ -31,7 +31,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "action",
         nargs="?",
-        type=choice(ACTIONS),
+        type=Choice(ACTIONS),
         metavar="ACTION",
         help="write: a new baseline with all findings; update: take out the stale entries",
     )
@@ -54,13 +54,15 @@ def run(args: argparse.Namespace) -> int:
     paths = paths_of(args)
     settings = settings_of(args, paths[0])
     from kvlint import baseline
+    from kvlint.cli.status_line import status_line
     from kvlint.selection import select
 
     path = settings.baseline or DEFAULT
     known = baseline.read(path) if args.action == "update" else []
     if args.action == "write" and os.path.exists(path) and not args.force:
         raise UsageError(f"{path} exists: `update` shrinks it, `write --force` replaces it")
-    report = analysed(load(paths, settings), settings)
+    with status_line():
+        report = analysed(load(paths, settings), settings)
     gave_up = summary.gave_up(report.searched, settings)
     if gave_up:
         warn(gave_up)

@@ -22,7 +22,7 @@ from kvlint.cli.inputs import (
     paths_of,
     settings_of,
 )
-from kvlint.cli.options import Parser, add_common, add_verbose, choice
+from kvlint.cli.options import Choice, Parser, add_ascii, add_color, add_common, add_verbose
 from kvlint.cli.quick import all_unrelated
 from kvlint.cli.streams import is_terminal, out, style_for, warn
 from kvlint.config import OUTPUT_FORMATS, SEVERITIES, TEXT_FORMATS, Settings
@@ -42,13 +42,19 @@ def add_options(parser: Parser) -> None:
     add_search_options(parser)
     parser.add_argument(
         "--output-format",
-        type=choice(OUTPUT_FORMATS),
+        type=Choice(OUTPUT_FORMATS),
         metavar="FORMAT",
         help="full, concise, github (annotations), json, sarif or junit (default: full on a "
         "terminal, else concise; GITHUB_ACTIONS=true adds annotations to these two)",
     )
     parser.add_argument(
         "--sarif-output", metavar="FILE", help="write SARIF to FILE beside the output"
+    )
+    parser.add_argument(
+        "--sarif-fixes",
+        action="store_true",
+        help="put the safe fixes into the SARIF; each one is proven first, which takes as long as "
+        "`kvlint fix`",
     )
     parser.add_argument(
         "--diff-base",
@@ -58,7 +64,7 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--fail-on",
-        type=choice(SEVERITIES),
+        type=Choice(SEVERITIES),
         metavar="SEVERITY",
         help="exit with 1 from this severity on: error, warning or note; note also shows "
         "latent findings (default: warning)",
@@ -80,6 +86,8 @@ def add_options(parser: Parser) -> None:
         "list what could not be resolved, which patterns were cleared and by which runs of the "
         "search, what is fixed since --diff-base, and show tracebacks",
     )
+    add_color(parser)
+    add_ascii(parser)
     add_common(parser)
 
 
@@ -94,12 +102,14 @@ def run(args: argparse.Namespace) -> int:
         out(settings_text(settings))
         return 0
     form = settings.output_format or ("full" if is_terminal(sys.stdout) else "concise")
+    if args.sarif_fixes and form != "sarif" and args.sarif_output is None:
+        raise UsageError("--sarif-fixes needs --output-format sarif or --sarif-output")
     style = style_for(args.color, ascii_only=args.ascii)
     told = any(settings.protocol)  # then other words may tell a backend
     beside = (settings.baseline, args.sarif_output, args.diff_base)
     plain = form in TEXT_FORMATS and beside == (None, None, None)
     if plain and not told and all_unrelated(paths):
-        out(summary.summary((), (), style))
+        out(summary.summary((), (), style, wrapped=form == "full"))
         _statistics(args, (), (), len(paths), start)
         return 0
     return _whole_run(args, paths, settings, form, style, start)
@@ -115,9 +125,11 @@ def _whole_run(
 ) -> int:
     from kvlint.cli.formats import rendered, sarif
     from kvlint.cli.outcome import outcome_of
+    from kvlint.cli.status_line import status_line
 
-    project = load(paths, settings)
-    outcome = outcome_of(args, project, paths, settings)
+    with status_line():
+        project = load(paths, settings)
+        outcome = outcome_of(args, project, paths, settings)
     if args.sarif_output is not None:
         _write(args.sarif_output, sarif(outcome))
     out(rendered(outcome, form, style))

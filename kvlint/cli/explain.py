@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from kvlint import catalog
-from kvlint.cli.options import Parser, add_common, add_verbose
+from kvlint.cli.options import Parser, add_color, add_common, add_verbose
 from kvlint.cli.streams import out, style_for
 from kvlint.report import page
 
@@ -16,6 +16,7 @@ def add_options(parser: Parser) -> None:
         "rule", metavar="RULE", help="an id such as KV103, a fix such as A, or a name"
     )
     add_verbose(parser, "show the traceback of an internal error")
+    add_color(parser)
     add_common(parser)
 
 
@@ -24,5 +25,5 @@ def run(args: argparse.Namespace) -> int:
     from kvlint.fix import kinds
 
     found = kinds.find(args.rule) or catalog.find(args.rule)
-    out(page.render(found.page(), style_for(args.color, ascii_only=args.ascii)))
+    out(page.render(found.page(), style_for(args.color)))
     return 0

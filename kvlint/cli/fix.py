@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kvlint.cli.inputs import add_input_options, add_search_options, paths_of, settings_of
-from kvlint.cli.options import Parser, add_common, add_verbose, flattened, words
-from kvlint.cli.streams import out, warn
+from kvlint.cli.options import Parser, add_color, add_common, add_verbose, flattened, words
+from kvlint.cli.streams import out, style_for, warn
 from kvlint.errors import UsageError
 
 if TYPE_CHECKING:
     from kvlint.fix.loop import Result
+    from kvlint.report.style import Style
 
 
 def add_options(parser: Parser) -> None:
@@ -48,6 +49,7 @@ def add_options(parser: Parser) -> None:
     )
     add_search_options(parser)
     add_verbose(parser, "show tracebacks")
+    add_color(parser)
     add_common(parser)
 
 
@@ -59,18 +61,20 @@ def run(args: argparse.Namespace) -> int:
     """
     paths = paths_of(args)
     settings = settings_of(args, paths[0])
+    from kvlint.cli.status_line import status_line
     from kvlint.fix import kinds, loop, summary
     from kvlint.report import summary as searches
 
     letters = flattened(args.letters)
     chosen = kinds.selected(letters, args.unsafe_fixes)
     withheld = [kind for kind in kinds.selected(letters, True) if kind not in chosen]
-    result = loop.fix(paths, settings, chosen, withheld=withheld, verify=args.verify)
+    with status_line():
+        result = loop.fix(paths, settings, chosen, withheld=withheld, verify=args.verify)
     written = not (args.diff or args.check)
     if written:
         _write(result)
     if args.diff:
-        _print_diff(result)
+        _print_diff(result, style_for(args.color))
     (warn if args.diff else out)(summary.message(result))
     warn(summary.left(result))
     warn(summary.counts(result, written))
@@ -88,14 +92,14 @@ def _write(result: Result) -> None:
     write_all(plan.contents, {path: file.data for path, file in plan.before.items()})
 
 
-def _print_diff(result: Result) -> None:
-    from kvlint.fix.diff import unified
+def _print_diff(result: Result, style: Style) -> None:
+    from kvlint.fix.diff import painted, unified
 
     plan = result.plan
     shown: Mapping[str, str] = plan.shown
     for path in sorted(shown):
         full = shown[path]
-        _out_bytes(unified(path, plan.before[full].data, plan.contents[full]))
+        _out_bytes(painted(unified(path, plan.before[full].data, plan.contents[full]), style))
 
 
 def _out_bytes(data: bytes) -> None:

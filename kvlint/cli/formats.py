@@ -27,7 +27,7 @@ def rendered(outcome: Outcome, form: str, style: Style) -> str:
 
         return junit.render(outcome)
     return _text(outcome, form, style) + summary.summary(
-        outcome.report.searched, outcome.shown, style, outcome.left_out
+        outcome.report.searched, outcome.shown, style, outcome.left_out, wrapped=form == "full"
     )
 
 

@@ -123,8 +123,10 @@ def settings_of(args: argparse.Namespace, start: str) -> Settings:
 
 def load(paths: list[str], settings: Settings, cwd: str | None = None) -> Project:
     """Read the project, as if `cwd` were the working directory."""
+    from kvlint import progress
     from kvlint.discover.project import load_project
 
+    progress.tell("reading files")
     # The words that tell a backend from its bytes are no longer the ones to look for.
     prefilter = not any(settings.protocol)
     return load_project(paths, exclude=settings.exclude, prefilter=prefilter, cwd=cwd)

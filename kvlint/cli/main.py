@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from kvlint.cli.options import VERSION, Parser
+from kvlint.cli.options import VERSION, Parser, help_width
 from kvlint.cli.streams import close_quietly, warn
 from kvlint.errors import UsageError
 from kvlint.hints import did_you_mean, one_line
+from kvlint.report.style import Style
 
 OK, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
 
@@ -25,6 +26,7 @@ COMMANDS = {
     "table": "show what each status update does in every state",
     "explain": "show the page of one rule or fix",
     "rules": "list the rules",
+    "completion": "print the script that lets a shell complete the command line",
 }
 
 
@@ -33,6 +35,10 @@ def entry() -> NoReturn:
     # A run builds trees and tables that it needs to its end; looking for garbage among them is
     # a tenth of its time. Only here: a caller of `main` keeps its own collector.
     gc.disable()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+        from kvlint.cli.completer import answer
+
+        answer()
     status = main()
     close_quietly()
     # Taking the trees of a large run apart, node by node, would take a fifth of its time.
@@ -73,7 +79,7 @@ def _dispatch(arguments: list[str]) -> int:
 def _run(name: str, rest: list[str]) -> int:
     """Only the module of the command that runs is imported."""
     module = import_module(f"kvlint.cli.{name}")
-    parser = Parser(prog=f"kvlint {name}", description=COMMANDS[name])
+    parser = Parser(prog=f"kvlint {name}", description=_filled(COMMANDS[name]))
     add_options: Callable[[Parser], None] = module.add_options
     run: Callable[[argparse.Namespace], int] = module.run
     add_options(parser)
@@ -81,16 +87,25 @@ def _run(name: str, rest: list[str]) -> int:
 
 
 def _top_level() -> Parser:
-    commands = "\n".join(f"  {name:9}{text}" for name, text in COMMANDS.items())
+    commands = "\n".join(
+        _filled(text, indent=" " * 14, first=f"  {name:12}") for name, text in COMMANDS.items()
+    )
     parser = Parser(
         prog="kvlint",
         usage="kvlint COMMAND [OPTIONS]",
-        description="Find, explain and fix the races that leave a KV-transfer request without a\n"
-        "terminal status.",
-        epilog=f"commands:\n{commands}\n\nkvlint COMMAND --help shows the options of one command",
+        description=_filled(
+            "Find, explain and fix the races that leave a KV-transfer request without a terminal "
+            "status."
+        ),
+        epilog=f"commands:\n{commands}\n\n"
+        + _filled("kvlint COMMAND --help shows the options of one command"),
     )
     parser.add_argument("--version", action="version", version=VERSION, help="show the version")
     return parser
+
+
+def _filled(text: str, indent: str = "", first: str = "") -> str:
+    return "\n".join(Style(width=help_width()).wrap(text, indent=indent, first=first))
 
 
 def _known() -> str:

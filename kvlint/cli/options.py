@@ -24,7 +24,12 @@ class HelpText(argparse.RawDescriptionHelpFormatter):
     """
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=min(stdout_width(), DEFAULT_WIDTH) - 2)
+        super().__init__(prog, width=help_width())
+
+
+def help_width() -> int:
+    """The columns that help may take."""
+    return min(stdout_width(), DEFAULT_WIDTH) - 2
 
 
 class Parser(argparse.ArgumentParser):
@@ -59,16 +64,24 @@ class Parser(argparse.ArgumentParser):
         return f"unknown option '{option}'{hint}"
 
 
-def add_common(parser: Parser) -> None:
-    """Options of every command."""
+def add_color(parser: Parser) -> None:
+    """`--color`, for a command that has something to paint."""
     parser.add_argument(
         "--color",
-        type=choice(COLOURS),
+        type=Choice(COLOURS),
         default="auto",
         metavar="WHEN",
         help="auto, always or never; auto heeds NO_COLOR and FORCE_COLOR (default: auto)",
     )
+
+
+def add_ascii(parser: Parser) -> None:
+    """`--ascii`, for a command that draws."""
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+
+
+def add_common(parser: Parser) -> None:
+    """Options of every command."""
     parser.add_argument("--version", action="version", version=VERSION, help="show the version")
 
 
@@ -77,15 +90,16 @@ def add_verbose(parser: Parser, effect: str) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help=effect)
 
 
-def choice(choices: tuple[str, ...]) -> Callable[[str], str]:
+class Choice:
     """An argument type: one of `choices`."""
 
-    def convert(text: str) -> str:
-        if text not in choices:
-            raise argparse.ArgumentTypeError(wrong_choice(text, choices))
-        return text
+    def __init__(self, choices: tuple[str, ...]) -> None:
+        self.choices = choices
 
-    return convert
+    def __call__(self, text: str) -> str:
+        if text not in self.choices:
+            raise argparse.ArgumentTypeError(wrong_choice(text, self.choices))
+        return text
 
 
 def count(lowest: int) -> Callable[[str], int]:

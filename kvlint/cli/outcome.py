@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kvlint import progress
 from kvlint.cli.engine import analysed
 from kvlint.cli.inputs import load, texts_of
 from kvlint.report.outcome import Outcome
@@ -15,7 +16,7 @@ from kvlint.selection import select
 if TYPE_CHECKING:
     from kvlint.config import Settings
     from kvlint.discover.project import Project
-    from kvlint.findings import Finding
+    from kvlint.findings import Finding, Report
 
 
 def outcome_of(
@@ -31,6 +32,10 @@ def outcome_of(
         _take_out_standing(outcome, args.diff_base, paths)
     if settings.baseline is not None:
         _take_out_known(outcome, settings.baseline, paths, found)
+    if args.sarif_fixes and any(f.fixes for f in outcome.shown):
+        from kvlint.fix.offers import offers
+
+        outcome.offers = offers(paths, settings)
     return outcome
 
 
@@ -44,10 +49,15 @@ def _take_out_standing(outcome: Outcome, base: str, paths: list[str]) -> None:
         paths,
         outcome.report,
         settings,
-        lambda there, cwd: analysed(load(there, settings, cwd), settings),
+        lambda there, cwd: _analysed_there(there, settings, cwd),
     )
     outcome.difference = difference
     outcome.selected.shown = difference.introduced
+
+
+def _analysed_there(paths: list[str], settings: Settings, cwd: str) -> Report:
+    with progress.part("the revision"):
+        return analysed(load(paths, settings, cwd), settings)
 
 
 def _take_out_known(

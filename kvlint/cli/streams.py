@@ -67,13 +67,18 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def stdout_width() -> int:
+    """The width of the output; see `width_of`."""
+    return width_of(sys.stdout)
+
+
+def width_of(stream: TextIO | None) -> int:
     """COLUMNS, else the terminal's width, else a fixed one so that files come out alike."""
     wanted = os.environ.get("COLUMNS", "")
     if wanted.isdigit() and int(wanted) > 0:
         return max(int(wanted), MIN_WIDTH)
-    if is_terminal(sys.stdout):
+    if stream is not None and is_terminal(stream):
         with suppress(OSError, ValueError, AttributeError):
-            columns = os.get_terminal_size(sys.stdout.fileno()).columns
+            columns = os.get_terminal_size(stream.fileno()).columns
             return max(columns or DEFAULT_WIDTH, MIN_WIDTH)
     return DEFAULT_WIDTH
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from kvlint.cli.inputs import add_input_options, load, paths_of, settings_of
-from kvlint.cli.options import Parser, add_common, add_verbose, choice
+from kvlint.cli.options import Choice, Parser, add_ascii, add_color, add_common, add_verbose
 from kvlint.cli.streams import out, style_for, warn
 from kvlint.report import summary
 
@@ -15,12 +15,14 @@ def add_options(parser: Parser) -> None:
     add_input_options(parser)
     parser.add_argument(
         "--output-format",
-        type=choice(("full", "json")),
+        type=Choice(("full", "json")),
         default="full",
         metavar="FORMAT",
         help="full or json (default: full)",
     )
     add_verbose(parser, "list what could not be resolved, and show tracebacks")
+    add_color(parser)
+    add_ascii(parser)
     add_common(parser)
 
 
@@ -28,10 +30,12 @@ def run(args: argparse.Namespace) -> int:
     """Print the tables. What a table says is no finding, but a file without any is one."""
     paths = paths_of(args)
     settings = settings_of(args, paths[0])
-    project = load(paths, settings)
     from kvlint.analysis import tables
+    from kvlint.cli.status_line import status_line
 
-    report = tables(project, settings)
+    with status_line():
+        project = load(paths, settings)
+        report = tables(project, settings)
     if args.output_format == "json":
         from kvlint.report import json
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
+from kvlint.report.style import Style
+
 NO_NEWLINE = b"\\ No newline at end of file\n"
 
 
@@ -14,6 +16,25 @@ def unified(path: str, old: bytes, new: bytes) -> bytes:
         difflib.unified_diff, _lines(old), _lines(new), _name(b"a", path), _name(b"b", path)
     )
     return b"".join(_ended(line) for line in lines)
+
+
+_COLOURS = {b"+": "green", b"-": "red", b"@": "cyan"}
+
+
+def painted(diff: bytes, style: Style) -> bytes:
+    """The diff in the colours that git gives it, if there are any."""
+    if not style.colour:
+        return diff
+    return b"".join(_painted(line, style) for line in _lines(diff))
+
+
+def _painted(line: bytes, style: Style) -> bytes:
+    text = line.rstrip(b"\r\n")
+    colour = "bold" if text.startswith((b"--- ", b"+++ ")) else _COLOURS.get(text[:1])
+    if colour is None:
+        return line
+    before, _, after = style.paint("|", colour).encode().partition(b"|")
+    return before + text + after + line[len(text) :]
 
 
 def _lines(data: bytes) -> list[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from kvlint import progress
 from kvlint.catalog import UNREADABLE_FILE
 from kvlint.config import Settings
 from kvlint.findings import Finding, Report
@@ -52,6 +53,7 @@ def fix(
     report, scene = sources.state()
     findings = [f for f in select(report.findings, settings).shown if f.fixes]
     result = Result(report=report, unsafe=_taken_on(findings, withheld))
+    progress.tell("making the changes")
     result.plan = make_plan(sources, findings, kinds, (), scene)
     result.refused = list(result.plan.refused)
     if verify and result.plan.units:
@@ -74,16 +76,17 @@ def _prove(
 ) -> None:
     """Keep what is proven of the plan, and say why the rest is not made."""
     whole = result.plan
-    verdict = _judged(whole, sources, before)
+    verdict = judged(whole, sources, before)
     if verdict.accepted:
         result.verdict = verdict
         return
     skip: set[UnitId] = {unit.id for unit in whole.units}
     accepted: list[UnitId] = []
     result.plan = Plan()
-    for unit in whole.units:
+    for number, unit in enumerate(whole.units, 1):
         plan = make_plan(sources, findings, kinds, skip - {unit.id, *accepted})
-        part = _judged(plan, sources, before) if len(whole.units) > 1 else verdict
+        what = f"proof of change {number} of {len(whole.units)}"
+        part = judged(plan, sources, before, what) if len(whole.units) > 1 else verdict
         if part.accepted:
             accepted.append(unit.id)
             result.plan, result.verdict = plan, part
@@ -112,12 +115,14 @@ def _close(
     every = make_plan(sources, findings, kinds, ()).units
     skip = {unit.id for unit in every} - made
     plan = make_plan(sources, findings, kinds, skip, late=late)
-    verdict = _judged(plan, sources, before)
+    verdict = judged(plan, sources, before)
     if verdict.accepted and len(plan.units) >= len(made):
         result.plan, result.verdict = plan, verdict
     result.refused += [r for r in plan.refused if set(r.findings) & set(late)]
 
 
-def _judged(plan: Plan, sources: Sources, before: State) -> Verdict:
-    report, scene = replace(sources, changed=plan.contents).state()
+def judged(plan: Plan, sources: Sources, before: State, what: str = "proof") -> Verdict:
+    """Analyse the sources as the plan leaves them, and compare; `what` is told to who waits."""
+    with progress.part(what):
+        report, scene = replace(sources, changed=plan.contents).state()
     return compare(before, State(report, tables_of(scene)), plan.units)

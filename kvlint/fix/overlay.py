@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kvlint import progress
 from kvlint.analysis import analyse_protocols
 from kvlint.config import Settings
 from kvlint.discover import source
@@ -64,6 +65,7 @@ class Sources:
         return scene
 
     def _load(self) -> Project:
+        progress.tell("reading files")
         # With names of its own a backend cannot be told from its bytes.
         prefilter = not any(self.settings.protocol)
         return load_project(self.paths, exclude=self.settings.exclude, prefilter=prefilter)

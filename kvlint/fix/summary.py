@@ -37,12 +37,12 @@ def _subject(units: Sequence[Unit]) -> str:
 def _unit(unit: Unit) -> Iterator[str]:
     label = "safe" if BY_LETTER[unit.letter].safe else "unsafe"
     yield from _item(f"{unit.letter} ({label}): {unit.title}", "- ")
-    yield f"  in {unit.path}:{unit.line} {unit.place}"
+    yield from _below(f"in {unit.path}:{unit.line} {unit.place}")
     places: dict[tuple[str, str, str], list[int]] = {}
     for f in sorted(unit.findings, key=position):
         places.setdefault((f.rule, _verdict(f), f.span.path), []).append(f.span.line)
     for (rule, verdict, path), lines in places.items():
-        yield f"  resolves {rule} ({verdict}) {path}:{', '.join(map(str, lines))}"
+        yield from _below(f"resolves {rule} ({verdict}) {path}:{', '.join(map(str, lines))}")
 
 
 def _verdict(finding: Finding) -> str:
@@ -98,6 +98,10 @@ def depth(one: Searched) -> str:
 
 def _item(text: str, marker: str) -> list[str]:
     return Style(width=WIDTH).wrap(text, indent=" " * len(marker), first=marker)
+
+
+def _below(text: str) -> list[str]:
+    return Style(width=WIDTH).wrap(text, indent="    ", first="  ")
 
 
 def left(result: Result) -> str:

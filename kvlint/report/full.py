@@ -29,10 +29,10 @@ def _block(
 ) -> Iterator[str]:
     primary = block.primary
     shown: set[Span] = set()
-    yield f"{_place(primary, style)}: {_title(primary, style)}"
+    yield from _heading(primary, style, "", "  ")
     yield from _body(primary, shown, sources, style, "  ")
     for other in block.others:
-        yield f"  {style.paint('also', 'bold')} {_place(other, style)}: {_title(other, style)}"
+        yield from _heading(other, style, "  also ", "       ")
         yield from _body(other, shown, sources, style, "       ")
     told = block.told
     if told is not None:
@@ -56,15 +56,24 @@ def _body(
         yield from _elsewhere([m for m in related if m.span.path == path], sources, style, indent)
 
 
-def _place(finding: Finding, style: Style) -> str:
+def _heading(finding: Finding, style: Style, lead: str, indent: str) -> Iterator[str]:
+    """Place and title; where both do not fit, the title has a line of its own."""
     span = finding.span
-    return style.paint(f"{one_line(span.path)}:{span.line}:{span.column}", "bold")
-
-
-def _title(finding: Finding, style: Style) -> str:
-    fixes = f" [fix {', '.join(finding.fixes)}]" if finding.fixes else ""
+    place = f"{one_line(span.path)}:{span.line}:{span.column}"
+    rest = f"{finding.name}{_fixes(finding)}"
+    title = f"{finding.severity} {finding.rule} {rest}"
     rule = style.paint(finding.rule, "bold")
-    return f"{style.severity(finding.severity)} {rule} {finding.name}{fixes}"
+    painted = f"{style.severity(finding.severity)} {rule} {rest}"
+    head = f"{style.paint(lead, 'bold')}{style.paint(place, 'bold')}:"
+    if len(f"{lead}{place}: {title}") <= style.width:
+        yield f"{head} {painted}"
+    else:
+        yield head
+        yield indent + painted
+
+
+def _fixes(finding: Finding) -> str:
+    return f" [fix {', '.join(finding.fixes)}]" if finding.fixes else ""
 
 
 def _scope(finding: Finding) -> str:

@@ -103,8 +103,8 @@ def _drawn(row: _Row, path: str, layout: _Layout, style: Style, indent: str) -> 
     first = True
     for event, status in zip_longest(events, row.status or ("",), fillvalue=""):
         left = f"{head} {number}" if first else " " * (2 + layout.digits)
-        text = f"{event:{layout.event}}"
-        bold = style.paint(text, "bold") if step.decisive else text
+        bold = style.paint(event, "bold") if step.decisive else event
+        bold += " " * (layout.event - len(event))
         drawn = "".join(_lane(symbol, step, first, style) for symbol in row.symbols)
         cell = f"{where if first else '':{layout.where}}"
         yield f"{indent}{left}{_GAP}{drawn}{cell}{_GAP}{bold}{_GAP}{status}".rstrip()

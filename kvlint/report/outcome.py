@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kvlint.baseline import Entry
     from kvlint.config import Settings
     from kvlint.difference import Difference
+    from kvlint.fix.offers import Offer
 
 
 @dataclass
@@ -21,7 +22,8 @@ class Outcome:
     """The report and what of it is shown.
 
     `stale` are entries of the baseline that are gone; `root` is the checkout's folder if paths are
-    to be shown from there; `difference` is there if the run is compared with a revision.
+    to be shown from there; `difference` is there if the run is compared with a revision;
+    `offers` are proven fixes, if they were asked for.
     """
 
     report: Report
@@ -31,6 +33,7 @@ class Outcome:
     root: str = ""
     difference: Difference | None = None
     stale: list[Entry] = field(default_factory=list)
+    offers: list[Offer] = field(default_factory=list)
 
     @property
     def shown(self) -> Sequence[Finding]:

@@ -7,7 +7,7 @@ then the same steps by thread, with `executionOrder` saying how they interleave.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvlint import __version__, catalog
 from kvlint.findings import Finding, Gap, Related, Span, Step
@@ -17,6 +17,9 @@ from kvlint.report.outcome import Outcome
 from kvlint.report.style import Style
 from kvlint.report.summary import ordered
 from kvlint.report.uris import pages_address, uri
+
+if TYPE_CHECKING:
+    from kvlint.fix.offers import Edit, Offer
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -34,7 +37,7 @@ def render(outcome: Outcome) -> str:
         "tool": {"driver": _driver(used)},
         "invocations": [_invocation(outcome)],
         "columnKind": "unicodeCodePoints",
-        "results": [_result(f, used.index(f.rule), outcome.root) for f in outcome.shown],
+        "results": [_result(f, used.index(f.rule), outcome) for f in outcome.shown],
     }
     if outcome.difference is not None:
         for result in run["results"]:
@@ -89,7 +92,8 @@ def _gap(gap: Gap, root: str) -> Object:
     return {"level": "note", "message": {"text": gap.message}, "locations": [place]}
 
 
-def _result(finding: Finding, index: int, root: str) -> Object:
+def _result(finding: Finding, index: int, outcome: Outcome) -> Object:
+    root = outcome.root
     result: Object = {
         "ruleId": finding.rule,
         "ruleIndex": index,
@@ -114,7 +118,28 @@ def _result(finding: Finding, index: int, root: str) -> Object:
         ]
     if finding.witness:
         result["codeFlows"] = list(_flows(finding.witness, root))
+    fixes = [_fix(o, root) for o in outcome.offers if finding.fingerprint in o.fingerprints]
+    if fixes:
+        result["fixes"] = fixes
     return result
+
+
+def _fix(offer: Offer, root: str) -> Object:
+    files = dict.fromkeys(edit.span.path for edit in offer.edits)
+    return {
+        "description": {"text": offer.title},
+        "artifactChanges": [
+            {
+                "artifactLocation": _artifact(path, root),
+                "replacements": [_replacement(e) for e in offer.edits if e.span.path == path],
+            }
+            for path in files
+        ],
+    }
+
+
+def _replacement(edit: Edit) -> Object:
+    return {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}
 
 
 def _site(finding: Finding, root: str) -> Object:
@@ -131,10 +156,15 @@ def _related(number: int, related: Related, root: str) -> Object:
 
 
 def _location(span: Span, root: str) -> Object:
+    where = {"artifactLocation": _artifact(span.path, root), "region": _region(span)}
+    return {"physicalLocation": where}
+
+
+def _region(span: Span) -> Object:
     region: Object = {"startLine": span.line, "startColumn": span.column}
     if span.end_line:
         region |= {"endLine": span.end_line, "endColumn": span.end_column}
-    return {"physicalLocation": {"artifactLocation": _artifact(span.path, root), "region": region}}
+    return region
 
 
 def _artifact(path: str, root: str) -> Object:

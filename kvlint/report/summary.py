@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -26,21 +27,32 @@ def summary(
     shown: Sequence[Finding],
     style: Style,
     left_out: Sequence[str] = (),
+    *,
+    wrapped: bool,
 ) -> str:
-    """What a reader needs in order to judge the list above it, or its absence."""
-    parts = [_counts(shown, style), *left_out, f"{plural(len(searched), 'class')} analysed"]
-    return "".join(line + "\n" for line in ("; ".join(parts), *_reach(searched)))
+    """What a reader needs in order to judge the list above it, or its absence.
+
+    Not `wrapped`, the counts are one line, as logs and scripts want it.
+    """
+    style = style if wrapped else style._replace(width=sys.maxsize)
+    counts = _counts(shown)
+    parts = [counts, *left_out, f"{plural(len(searched), 'class')} analysed"]
+    first, *rest = style.wrap("; ".join(parts), indent="  ", first="")
+    lines = [style.paint(first[: len(counts)], "bold") + first[len(counts) :], *rest]
+    for line in _reach(searched):
+        lines += style.wrap(line, indent="  ", first="")
+    return "".join(line + "\n" for line in lines)
 
 
-def _counts(findings: Sequence[Finding], style: Style) -> str:
+def _counts(findings: Sequence[Finding]) -> str:
     by_severity = Counter(finding.severity for finding in findings)
     counts = [
         plural(by_severity[severity], severity) for severity in SEVERITIES if by_severity[severity]
     ]
     if not counts:
-        return style.paint("no findings", "bold")
+        return "no findings"
     files = len({finding.span.path for finding in findings})
-    return style.paint(f"{', '.join(counts)} in {plural(files, 'file')}", "bold")
+    return f"{', '.join(counts)} in {plural(files, 'file')}"
 
 
 def _reach(searched: Sequence[Searched]) -> Iterator[str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kvlint.findings import TransitionTable
-from kvlint.hints import one_line
 from kvlint.report.cells import DROPPED, UNSAFE, marks
 from kvlint.report.matrix import draw
 from kvlint.report.style import Style, plural
@@ -66,4 +65,4 @@ def _heading(group: _Group, style: Style) -> Iterator[str]:
     for line in style.wrap(title, indent="    ", first=""):
         yield style.paint(line, "bold")
     owner = f" in {table.defined_in}" if table.defined_in else ""
-    yield f"  {one_line(table.path)}:{table.line}{owner}"
+    yield from style.wrap(f"{table.path}:{table.line}{owner}", indent="    ", first="  ")

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kvlint import progress
 from kvlint.errors import UsageError
 from kvlint.search.evidence import Bounds, Evidence, gather
 from kvlint.search.system import System
@@ -64,6 +65,7 @@ class _Crew:
 
     def finish(self) -> list[Evidence]:
         """What was found about all, in the order in which they came."""
+        self._tell()
         large = [i for i in self.waiting if _size(self.systems[i]) >= WORTH_A_FORK]
         if self.forks and self.jobs > 1 and len(large) + len(self.children) > 1:
             for index in sorted(large, key=lambda i: -_size(self.systems[i])):
@@ -72,6 +74,7 @@ class _Crew:
                 self._fork(index)
         for index in self.waiting:
             self.found[index] = gather(self.systems[index], self.bounds)
+            self._tell()
         while self.children:
             self._wait()
         return [self.found[i] for i in range(len(self.systems))]
@@ -99,9 +102,13 @@ class _Crew:
 
         wait([child.reading for child in self.children.values()])
         self._has_room(self.jobs)
+        self._tell()
 
     def _collect(self, index: int) -> None:
         self.found[index] = self.children.pop(index).result()
+
+    def _tell(self) -> None:
+        progress.tell(f"searching, {len(self.found)} of {len(self.systems)} classes")
 
 
 class _Child:

@@ -14,6 +14,8 @@ from kvlint import analysis
 from kvlint.findings import Report, Searched, Span
 from kvlint.search.evidence import Bounds, Evidence
 from kvlint.search.system import System
+from tests.conftest import Snapshot
+from tests.fix.backends import git
 from tests.report import samples
 
 from .conftest import Engine, Run
@@ -163,6 +165,31 @@ def test_statistics_say_how_far_each_class_was_searched(run: Run, good: str) -> 
     assert "at most 2 narrow switches, complete; threads: control_thread, transfer_worker" in err
     err = run("check", good, "--statistics", "--max-states", "9", "--preemptions", "1").err
     assert "at most 1 narrow switch, gave up; threads: control_thread, transfer_worker" in err
+
+
+def test_the_whole_of_statistics(run: Run, bad: str, snapshot: Snapshot) -> None:
+    snapshot("search.statistics.txt", numbered(run("check", bad, "--statistics").err))
+
+
+def test_the_whole_of_verbose(run: Run, good: str, snapshot: Snapshot, tmp_path: Path) -> None:
+    """With a gap, what was searched and cleared, and what is fixed since a revision."""
+    (tmp_path / "heir.py").write_text(
+        "from good import Manager\n\n\nclass Heir(Heir, Manager): ...\n"
+    )
+    fixed = (tmp_path / good).read_text()
+    shutil.copy(BAD, good)
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "x")
+    (tmp_path / good).write_text(fixed)
+    call = run("check", good, "heir.py", "-v", "--diff-base", "HEAD")
+    assert call.code == 0
+    snapshot("search.verbose.txt", call.out + numbered(call.err))
+
+
+def numbered(text: str) -> str:
+    """The text without what is no promise: times, and how many states a search has."""
+    return re.sub(r"\d+( states)", r"N\1", re.sub(r"\d+\.\d\d s", "0.00 s", text))
 
 
 def test_verbose_says_what_was_searched_and_cleared(run: Run, engine: Engine, bad: str) -> None:

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from kvlint.cli.main import COMMANDS
+
 from .conftest import Engine, Run
 
 
@@ -14,7 +16,15 @@ from .conftest import Engine, Run
     [
         ([], "no command given: try `kvlint check PATH` or `kvlint --help`"),
         (["chek"], "unknown command 'chek' (did you mean check?)"),
-        (["zzz"], "unknown command 'zzz' (known: check, baseline, fix, table, explain, rules)"),
+        (
+            ["zzz"],
+            "unknown command 'zzz' (known: check, baseline, fix, table, explain, rules, "
+            "completion)",
+        ),
+        (
+            ["completion"],
+            "no shell given: kvlint completion bash, kvlint completion zsh, kvlint completion fish",
+        ),
         (["--selct"], "unknown option '--selct' (see kvlint --help)"),
         (["check", "--selct", "KV1"], "unknown option '--selct' (did you mean --select?)"),
         (["check", "--zzz", "x"], "unknown option '--zzz' (see kvlint check --help)"),
@@ -109,7 +119,7 @@ def test_version(run: Run, argv: list[str]) -> None:
     assert run(*argv) == (0, f"kvlint {__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["check", "baseline", "table", "explain", "rules"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help(run: Run, command: str) -> None:
     result = run(command, "--help")
     assert result.code == 0
