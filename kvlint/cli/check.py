@@ -117,7 +117,7 @@ def _whole_run(
     from kvlint.cli.outcome import outcome_of
 
     project = load(paths, settings)
-    outcome = outcome_of(args, project, paths, settings)
+    outcome = outcome_of(project, paths, settings, args.diff_base)
     if args.sarif_output is not None:
         _write(args.sarif_output, sarif(outcome))
     out(rendered(outcome, form, style))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def outcome_of(
-    args: argparse.Namespace, project: Project, paths: list[str], settings: Settings
+    project: Project, paths: list[str], settings: Settings, diff_base: str | None = None
 ) -> Outcome:
     """What is found now, without what a revision or a baseline has already."""
     report = analysed(project, settings)
@@ -27,8 +26,8 @@ def outcome_of(
     root = os.environ.get("GITHUB_WORKSPACE", "")
     outcome = Outcome(report, selected, settings, texts_of(project), root)
     found = selected.shown
-    if args.diff_base is not None:
-        _take_out_standing(outcome, args.diff_base, paths)
+    if diff_base is not None:
+        _take_out_standing(outcome, diff_base, paths)
     if settings.baseline is not None:
         _take_out_known(outcome, settings.baseline, paths, found)
     return outcome
