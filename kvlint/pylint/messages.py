@@ -68,6 +68,7 @@ def _shared_name(rule: catalog.Rule) -> ExtraMessageOptions:
 
 def _about_runs() -> dict[str, MessageDefinitionTuple]:
     run: ExtraMessageOptions = {"scope": WarningScope.LINE}
+    off: ExtraMessageOptions = {"default_enabled": False}
     return {
         f"F{BLOCK}01": (
             "%s",
@@ -75,7 +76,7 @@ def _about_runs() -> dict[str, MessageDefinitionTuple]:
             "The configuration of kvlint is wrong, or something kept it from its work.",
             run,
         ),
-        f"W{BLOCK}02": (
+        f"E{BLOCK}02": (
             "%s",
             GAVE_UP,
             "A search reached one of its limits, so no message about a class is no all-clear.",
@@ -91,11 +92,12 @@ def _about_runs() -> dict[str, MessageDefinitionTuple]:
             "%s",
             ELSEWHERE,
             "A file that a given one inherits from has findings, and pylint was not given it.",
-            run,
+            {**run, **off},
         ),
         f"I{BLOCK}05": (
             "%s",
             GAP,
             "Something could not be read, resolved or searched, as `kvlint check -v` lists it.",
+            off,
         ),
     }

@@ -12,9 +12,8 @@ from astroid import modutils  # type: ignore[import-untyped,unused-ignore]
 class Given:
     """What one run of pylint is about.
 
-    `paths` are those for kvlint. What pylint does not find either is not among them: it says so
-    itself. A module is given by its path or its dotted name, and that of a package, `__init__.py`,
-    stands for the whole package, as it does for pylint.
+    A module or package is given by its path or its dotted name; `paths` has the paths of all. What
+    is not found is not among them: pylint does not find it either and says so.
     """
 
     def __init__(self, files_or_modules: Sequence[str]) -> None:
@@ -31,12 +30,7 @@ def _paths(files_or_modules: Sequence[str]) -> Iterator[str]:
     for one in files_or_modules:
         path = one if os.path.exists(one) else _file_of(one)
         if path is not None:
-            yield os.path.normpath(_whole(path))
-
-
-def _whole(path: str) -> str:
-    folder, name = os.path.split(path)
-    return (folder or ".") if name == "__init__.py" else path
+            yield os.path.normpath(path)
 
 
 def _file_of(module: str) -> str | None:
