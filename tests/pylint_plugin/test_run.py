@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pylint.lint import PyLinter
+from pylint.reporters import CollectingReporter
+
+from kvlint.pylint import register
 
 from ..conftest import Snapshot
 from .conftest import BAD, GOOD, configure, edit
@@ -185,3 +189,34 @@ def test_the_folder_pylint_runs_in_does_not_matter(tree: Path) -> None:
     here = said(tree, "pages")
     assert [place[1:] for place in said(elsewhere, str(tree / "pages"))] == [p[1:] for p in here]
     assert len(here) == 2
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_processes_that_are_not_forked(tree: Path, method: str) -> None:
+    code = (
+        "import multiprocessing\n"
+        f"multiprocessing.set_start_method({method!r})\n"
+        "from pylint.lint import Run\n"
+        f"Run({[*OPTIONS, '-j2', 'pages']!r}, exit=False)\n"
+    )
+    assert python(tree, "-c", code) == (0, pylint(tree, "pages").out, "")
+
+
+def test_a_linter_that_was_not_told_its_files_takes_each_by_itself(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree)
+    linter = PyLinter(reporter=CollectingReporter())
+    linter.load_default_plugins()
+    register(linter)
+    linter.disable("all")
+    linter.enable("kvlint")
+    linter.check(["pages/shards.py", "pages/base.py"])
+    messages = [(m.path, m.line, m.msg_id) for m in linter.reporter.messages]
+    assert messages == [
+        ("pages/shards.py", 6, "E5814"),
+        ("pages/base.py", 40, "E5814"),
+        ("pages/base.py", 48, "E5814"),
+        ("pages/base.py", 62, "E5813"),
+        ("kvlint", 1, "I5804"),
+    ]
