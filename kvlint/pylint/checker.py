@@ -8,8 +8,8 @@ each module gets what is found in it: the result depends on neither order nor nu
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from astroid import nodes  # type: ignore[import-untyped,unused-ignore]
 from pylint.checkers import BaseChecker
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 _CONFIDENCE = {"confirmed": HIGH, "narrow": CONTROL_FLOW, "latent": UNDEFINED}
 
 
+class Known(NamedTuple):
+    """What is known at the end: notes, those for files that were not visited, the visited files."""
+
+    notes: set[Note]
+    elsewhere: set[tuple[str, Note]]
+    visited: set[str]
+
+
 class KvlintChecker(BaseChecker):
     """Says of each module what `kvlint check` finds in it."""
 
@@ -38,12 +46,14 @@ class KvlintChecker(BaseChecker):
         super().__init__(linter)
         self._given: dict[tuple[str, ...], Given] = {}
         self._results: dict[Given, Result] = {}
+        self._visited: set[str] = set()
 
     def visit_module(self, node: nodes.Module) -> None:
         """Called by pylint for each module, before it looks at what is inside."""
         if not node.file:
             return
         file = os.path.abspath(node.file)
+        self._visited.add(file)
         result = self._result_for(file, node)
         for finding in result.findings.get(file, ()):
             self._say(finding, node)
@@ -53,15 +63,18 @@ class KvlintChecker(BaseChecker):
     def close(self) -> None:
         """Called at the end of a run, under `-j` in each process after each module."""
         if not self._in_parallel():
-            self._say_notes(self.get_map_data())
+            self._say_notes([self.get_map_data()])
 
-    def get_map_data(self) -> list[Note]:
-        """What one process has to say about the run; under `-j` all of them say the same."""
-        return [note for result in self._results.values() for note in result.notes]
+    def get_map_data(self) -> Known:
+        """What one process knows about the run; under `-j` all of them know the same notes."""
+        results = self._results.values()
+        notes = {note for result in results for note in result.notes}
+        elsewhere = {item for result in results for item in result.elsewhere.items()}
+        return Known(notes, elsewhere, set(self._visited))
 
     def reduce_map_data(self, linter: PyLinter, data: list[Any]) -> None:
         """Called under `-j` at the end of the run, with the data of all processes."""
-        self._say_notes(note for notes in data for note in notes)
+        self._say_notes(data)
 
     def _in_parallel(self) -> bool:
         config = self.linter.config
@@ -103,12 +116,15 @@ class KvlintChecker(BaseChecker):
         scope = _scope_at(module, line)
         self.add_message(GAP, node=scope, line=line, col_offset=0, args=one_line(gap.message))
 
-    def _say_notes(self, notes: Iterable[Note]) -> None:
+    def _say_notes(self, known: Sequence[Known]) -> None:
         """Each note once, about no module of the run."""
+        visited = {file for one in known for file in one.visited}
+        notes = {note for one in known for note in one.notes}
+        notes |= {note for one in known for file, note in one.elsewhere if file not in visited}
         linter = self.linter
         name, file = linter.current_name, linter.current_file
         linter.set_current_module(self.name)
-        for note in sorted(set(notes)):
+        for note in sorted(notes):
             self.add_message(note.symbol, line=0, args=note.text)
         # Checkers that pylint closes after this one speak of the module that is current.
         linter.set_current_module(name, file)

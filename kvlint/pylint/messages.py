@@ -91,7 +91,7 @@ def _about_runs() -> dict[str, MessageDefinitionTuple]:
         f"I{BLOCK}04": (
             "%s",
             ELSEWHERE,
-            "A file that a given one inherits from has findings, and pylint was not given it.",
+            "Findings are in a file that pylint did not visit.",
             {**run, **off},
         ),
         f"I{BLOCK}05": (

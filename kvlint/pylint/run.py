@@ -31,11 +31,15 @@ class Note(NamedTuple):
 
 @dataclass
 class Result:
-    """What a run has to say, about files by their full paths and about itself."""
+    """What a run has to say, about files by their full paths and about itself.
+
+    `elsewhere` has a note for each file with findings, for the case that pylint does not visit it.
+    """
 
     findings: dict[str, list[Finding]] = field(default_factory=dict)
     gaps: dict[str, list[Gap]] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    elsewhere: dict[str, Note] = field(default_factory=dict)
 
 
 def analyse(
@@ -73,8 +77,7 @@ def _analysed(given: Given, jobs: int | None) -> Result:
     for gap in outcome.report.gaps:
         result.gaps.setdefault(os.path.abspath(gap.path), []).append(gap)
     for file, found in result.findings.items():
-        if not given.covers(file):
-            result.notes.append(Note(messages.ELSEWHERE, _elsewhere(found, paths)))
+        result.elsewhere[file] = Note(messages.ELSEWHERE, _elsewhere(found, paths))
     return result
 
 
@@ -111,4 +114,4 @@ def _reservations(outcome: Outcome) -> Iterator[Note]:
 def _elsewhere(found: Sequence[Finding], paths: Sequence[str]) -> str:
     count, path = plural(len(found), "finding"), found[0].span.path
     how = f"kvlint check {' '.join(paths)} shows them"
-    return one_line(f"{count} in {path}, which pylint was not given ({how})")
+    return one_line(f"{count} in {path}, which pylint did not visit ({how})")

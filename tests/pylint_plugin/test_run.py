@@ -54,7 +54,7 @@ def test_a_package_may_be_given_by_its_name(tree: Path) -> None:
 @pytest.mark.parametrize("jobs", JOBS)
 def test_what_lies_in_a_file_that_was_not_given_is_an_information(tree: Path, jobs: str) -> None:
     elsewhere = (
-        "kvlint:1:0: I5804: 2 findings in pages/base.py, which pylint was not given "
+        "kvlint:1:0: I5804: 2 findings in pages/base.py, which pylint did not visit "
         "(kvlint check pages/shards.py shows them) (kvlint-finding-elsewhere)"
     )
     inherits = (
@@ -65,6 +65,22 @@ def test_what_lies_in_a_file_that_was_not_given_is_an_information(tree: Path, jo
     assert lines(pylint(tree, jobs, "pages/shards.py")) == [inherits, elsewhere]
     usual = ("--load-plugins=kvlint.pylint", "--disable=C,R", "--score=n", "--persistent=n")
     assert lines(pylint(tree, jobs, "pages/shards.py", options=usual)) == [inherits]
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_files_that_pylint_leaves_out_are_counted_too(tree: Path, jobs: str) -> None:
+    (tree / "pages/inner").mkdir()
+    for name in ("inner/left_out.py", "ignored.py", "skipped.py"):
+        text = BAD.read_text(encoding="utf-8")
+        skip = "# pylint: skip-file\n" if name == "skipped.py" else ""
+        (tree / "pages" / name).write_text(skip + text, encoding="utf-8")
+    told = lines(pylint(tree, jobs, "--ignore=ignored.py", "pages"))
+    assert [line.split(",")[0] for line in told if "I5804" in line] == [
+        "kvlint:1:0: I5804: 3 findings in pages/ignored.py",
+        "kvlint:1:0: I5804: 3 findings in pages/inner/left_out.py",
+        "kvlint:1:0: I5804: 3 findings in pages/skipped.py",
+    ]
+    assert len(told) == 7
 
 
 @pytest.mark.parametrize("jobs", JOBS)
@@ -218,5 +234,4 @@ def test_a_linter_that_was_not_told_its_files_takes_each_by_itself(
         ("pages/base.py", 40, "E5814"),
         ("pages/base.py", 48, "E5814"),
         ("pages/base.py", 62, "E5813"),
-        ("kvlint", 1, "I5804"),
     ]
