@@ -66,11 +66,15 @@ class KvlintChecker(BaseChecker):
             self._say_notes([self.get_map_data()])
 
     def get_map_data(self) -> Known:
-        """What one process knows about the run; under `-j` all of them know the same notes."""
+        """What one process knows about the run; under `-j`, called after each module.
+
+        All processes know the same notes. Each visited file is told once.
+        """
         results = self._results.values()
         notes = {note for result in results for note in result.notes}
         elsewhere = {item for result in results for item in result.elsewhere.items()}
-        return Known(notes, elsewhere, set(self._visited))
+        visited, self._visited = self._visited, set()
+        return Known(notes, elsewhere, visited)
 
     def reduce_map_data(self, linter: PyLinter, data: list[Any]) -> None:
         """Called under `-j` at the end of the run, with the data of all processes."""
@@ -121,6 +125,8 @@ class KvlintChecker(BaseChecker):
         visited = {file for one in known for file in one.visited}
         notes = {note for one in known for note in one.notes}
         notes |= {note for one in known for file, note in one.elsewhere if file not in visited}
+        if not notes:
+            return
         linter = self.linter
         name, file = linter.current_name, linter.current_file
         linter.set_current_module(self.name)
