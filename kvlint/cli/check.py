@@ -129,7 +129,7 @@ def _whole_run(
 
     with status_line():
         project = load(paths, settings)
-        outcome = outcome_of(args, project, paths, settings)
+        outcome = outcome_of(project, paths, settings, args.diff_base, fixes=args.sarif_fixes)
     if args.sarif_output is not None:
         _write(args.sarif_output, sarif(outcome))
     out(rendered(outcome, form, style))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,19 +19,27 @@ if TYPE_CHECKING:
 
 
 def outcome_of(
-    args: argparse.Namespace, project: Project, paths: list[str], settings: Settings
+    project: Project,
+    paths: list[str],
+    settings: Settings,
+    diff_base: str | None = None,
+    *,
+    fixes: bool = False,
 ) -> Outcome:
-    """What is found now, without what a revision or a baseline has already."""
+    """What is found now, without what a revision or a baseline has already.
+
+    With `fixes` it comes with the changes of each fix that is proven.
+    """
     report = analysed(project, settings)
     selected = select(report.findings, settings)
     root = os.environ.get("GITHUB_WORKSPACE", "")
     outcome = Outcome(report, selected, settings, texts_of(project), root)
     found = selected.shown
-    if args.diff_base is not None:
-        _take_out_standing(outcome, args.diff_base, paths)
+    if diff_base is not None:
+        _take_out_standing(outcome, diff_base, paths)
     if settings.baseline is not None:
         _take_out_known(outcome, settings.baseline, paths, found)
-    if args.sarif_fixes and any(f.fixes for f in outcome.shown):
+    if fixes and any(f.fixes for f in outcome.shown):
         from kvlint.fix.offers import offers
 
         outcome.offers = offers(paths, settings)
