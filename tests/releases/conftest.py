@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,21 @@ def show_score(pytestconfig: pytest.Config) -> Callable[[list[str]], None]:
         pytestconfig.stash[SCORE] = lines
 
     return show
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the lines to the process that prints, where there are several."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["score"] = session.config.stash.get(SCORE, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the lines of a process that is done."""
+    lines = getattr(node, "workeroutput", {}).get("score")
+    if lines:
+        node.config.stash[SCORE] = lines
 
 
 def pytest_terminal_summary(

@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from filelock import FileLock
+
 # Newer releases are built for one interpreter and platform. They are only read here, so that
 # build serves every machine.
 PINNED_BUILD = (
@@ -43,7 +45,11 @@ def release(version: str) -> Path:
     """The folder that holds `sglang/` of a release, downloaded on first use."""
     target = cache_folder() / version
     if not (target / "sglang").is_dir():
-        _install(version, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # One download serves all processes of a run.
+        with FileLock(target.parent / f".{version}.lock"):
+            if not (target / "sglang").is_dir():
+                _install(version, target)
     return target
 
 
@@ -60,17 +66,11 @@ def required() -> bool:
 
 
 def _install(version: str, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".partial-") as temporary:
         wheel = _download(version, Path(temporary) / "wheel")
         unpacked = Path(temporary) / "unpacked"
         _unpack(wheel, unpacked)
-        try:
-            unpacked.rename(target)
-        except OSError:
-            # A parallel run was faster; its copy is as good as this one.
-            if not (target / "sglang").is_dir():
-                raise
+        unpacked.rename(target)
 
 
 def _download(version: str, folder: Path) -> Path:

@@ -21,6 +21,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def kept(folder: Path) -> list[str]:
+    """What is in the cache, beside its locks."""
+    return [path.name for path in folder.iterdir() if path.suffix != ".lock"]
+
+
 def _wheel(folder: Path) -> Path:
     folder.mkdir()
     wheel = folder / "sglang.whl"
@@ -41,7 +46,20 @@ def test_parallel_runs_leave_one_whole_copy(cache: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         folders = set(pool.map(fetch.release, ["1.0"] * 8))
     assert folders == {cache / "1.0"}
-    assert [path.name for path in cache.iterdir()] == ["1.0"]
+    assert kept(cache) == ["1.0"]
+
+
+def test_parallel_runs_download_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def download(version: str, folder: Path) -> Path:
+        calls.append(version)
+        return _wheel(folder)
+
+    monkeypatch.setattr(fetch, "_download", download)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(fetch.release, ["1.0"] * 8))
+    assert calls == ["1.0"]
 
 
 def test_a_release_is_downloaded_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +74,7 @@ def test_a_failed_download_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: failed)
     with pytest.raises(fetch.FetchError, match=r"^sglang 1\.0 .*: no such version$"):
         fetch.release("1.0")
-    assert list(tmp_path.iterdir()) == []
+    assert kept(tmp_path) == []
 
 
 @pytest.mark.parametrize(("value", "required"), [("true", True), ("1", True), ("", False)])
