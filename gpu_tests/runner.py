@@ -68,6 +68,7 @@ class Runner:
             self.tree.release,
             self.tree.overlay,
             self.transport.memory,
+            self.transport.tensors,
             Layout(self.room_bytes, slots),
         )
         with open_world(setup, self.transport) as world:
