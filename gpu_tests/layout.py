@@ -77,6 +77,7 @@ class Memory:
         count = layout.slots * layout.pages
         self.kv = [make(count, layout.page_bytes, kind) for _ in range(layout.buffers)]
         self.aux = [make(layout.slots, layout.aux_bytes, "DRAM") for _ in range(layout.aux_buffers)]
+        self._settle()
 
     def fill(self, slot: int, content: Content) -> None:
         """Write what a request is to transfer."""
@@ -85,6 +86,12 @@ class Memory:
                 rows.write(page, content.page(self.layout, buffer, number))
         for buffer, rows in enumerate(self.aux):
             rows.write(slot, content.aux(self.layout, buffer))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Wait for what a GPU was told to write: a transfer does not wait for it."""
+        if self.kind == "VRAM":
+            importlib.import_module("torch").cuda.synchronize()
 
     def wrong(self, slot: int, content: Content) -> int:
         """How many pages and auxiliary buffers do not hold what they must after a transfer."""

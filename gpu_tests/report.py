@@ -147,7 +147,12 @@ def as_json(
                 },
                 "storms": {
                     name: [
-                        {**asdict(s), "good": s.good, "mib_a_second": s.megabytes_a_second}
+                        {
+                            **asdict(s),
+                            "ends": dict(s.ends),  # asdict makes nonsense of a Counter
+                            "good": s.good,
+                            "mib_a_second": s.megabytes_a_second,
+                        }
                         for s in results
                     ]
                     for name, results in storms.items()

@@ -93,7 +93,8 @@ def test_rates_are_compared_round_by_round(
     assert re.search(rf"\| by the first, in one round +\| 1 +(\| {ratio} +){{3}}\|\n", out)
     storms = json.loads(file.read_text())["storms"]
     assert list(storms) == columns
-    assert all(len(rounds) == 2 for rounds in storms.values())
+    ends = [storm["ends"] for rounds in storms.values() for storm in rounds]
+    assert ends == [{"Success": 8}] * 8
 
 
 def test_what_is_asked_for_and_not_there(
