@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import report, transport
 from .errors import HarnessError
-from .runner import Runner, Weather
+from .runner import Runner, Weather, storms_in_turn
 from .scenarios import SCENARIOS, Outcome, Scenario
 from .storm import Storm
 from .variants import Variant, make
@@ -148,10 +148,7 @@ def _with_control(runners: dict[str, Runner]) -> dict[str, Runner]:
 
 
 def _storms(runners: dict[str, Runner], weather: Weather, repeat: int) -> dict[str, list[Storm]]:
-    found: dict[str, list[Storm]] = {name: [] for name in runners}
-    # In turn, there and back, so that a busy machine slows all of them.
-    for number in range(repeat):
-        for name in list(runners)[:: -1 if number % 2 else 1]:
-            found[name].append(runners[name].storm(weather))
+    # A storm with aborts may leave a world of no more use.
+    found = storms_in_turn(runners, weather, repeat, reuse=not weather.aborted)
     print(report.storm_table(found))
     return found
