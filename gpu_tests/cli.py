@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import report, transport
 from .errors import HarnessError
-from .runner import Runner, Weather
+from .runner import Runner, Weather, storms_in_turn
 from .scenarios import SCENARIOS, Outcome, Scenario
 from .storm import Storm
 from .variants import Variant, make
@@ -41,7 +41,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seed", action="store_true", help="the variant that began this project")
     parser.add_argument(
-        "--fix", default="", metavar="A,B", help="run it rewritten by these fixes as well"
+        "--fix",
+        action="append",
+        default=[],
+        metavar="A,B",
+        help="run it rewritten by these fixes as well; may be given more than once",
     )
     parser.add_argument(
         "--no-verify", action="store_true", help="rewrite without the proof (fix B alone needs it)"
@@ -61,8 +65,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--aborts", default="sender,receiver,frame", help="by whom, in a storm (%(default)s)"
     )
+    parser.add_argument(
+        "--control", action="store_true", help="in a storm, run the first column twice: the noise"
+    )
     parser.add_argument("--random", type=int, default=1, metavar="SEED", help="of a storm")
     parser.add_argument("--memory", choices=("DRAM", "VRAM"), help="of the pages (what there is)")
+    parser.add_argument(
+        "--buffers", choices=("tensors", "arrays"), help="of torch, or numpy (what there is)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was observed")
     return parser
 
@@ -76,16 +86,20 @@ def _run(args: argparse.Namespace) -> int:
     absent = transport.missing()
     if absent:
         raise HarnessError(absent)
-    chosen = transport.choose(args.memory)
+    chosen = transport.choose(args.memory, args.buffers)
     if chosen.memory == "DRAM" and transport.no_vram():
         print(f"VRAM: skipped, {transport.no_vram()}")
+    if not args.buffers and transport.no_torch():
+        print(f"tensors: skipped, {transport.no_torch()}")
     print(f"transport: {chosen}")
     variants = [Variant(args.release, args.seed, small=args.small)]
-    if args.fix:
-        variants.append(replace(variants[0], fixes=args.fix, verify=not args.no_verify))
+    for fixes in args.fix:
+        variants.append(replace(variants[0], fixes=fixes, verify=not args.no_verify))
     with tempfile.TemporaryDirectory() as folder:
         runners = {str(v): Runner(make(v, Path(folder)), chosen, args.mib) for v in variants}
         outcomes = _scenarios(runners, scenarios, args.repeat)
+        if args.control:
+            runners = _with_control(runners)
         storms = _storms(runners, weather, args.repeat) if weather.rooms else {}
     if args.json:
         args.json.write_text(report.as_json(chosen, outcomes, storms), encoding="utf-8")
@@ -101,6 +115,7 @@ def _scenarios(
         return {}
     found = {name: runner.outcomes(chosen, repeat) for name, runner in runners.items()}
     print(report.scenario_table(found))
+    print(report.left_over(*list(found.items())[-1]), end="")
     return found
 
 
@@ -126,14 +141,14 @@ def kinds_of(words: str) -> tuple[Abort, ...]:
     return tuple(known[word] for word in named)
 
 
+def _with_control(runners: dict[str, Runner]) -> dict[str, Runner]:
+    """The first one a second time, beside itself: how far two equal columns differ is noise."""
+    first, *others = runners.items()
+    return dict([first, (f"{first[0]}, again", first[1]), *others])
+
+
 def _storms(runners: dict[str, Runner], weather: Weather, repeat: int) -> dict[str, list[Storm]]:
-    found: dict[str, list[Storm]] = {name: [] for name in runners}
-    # In turn, so that a busy machine slows all of them.
-    for _ in range(repeat):
-        for name, runner in runners.items():
-            found[name].append(runner.storm(weather))
+    # A storm with aborts may leave a world of no more use.
+    found = storms_in_turn(runners, weather, repeat, reuse=not weather.aborted)
     print(report.storm_table(found))
-    rates = [report.rate(storms) for storms in found.values()]
-    if len(rates) > 1 and rates[0] and not weather.aborted:
-        print(f"rate after by rate before: {rates[1] / rates[0]:.2f}\n")
     return found

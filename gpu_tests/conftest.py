@@ -15,6 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from tests.releases import fetch
 
 from . import transport as transports
+from .errors import HarnessError
 from .runner import Runner
 from .transport import Transport
 from .variants import Variant, make
@@ -24,15 +25,45 @@ MIB = 0.25
 Runners = Callable[[Variant], Runner]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where the pages lie, for all tests at once."""
+    parser.addoption("--memory", choices=("DRAM", "VRAM"), default="DRAM", help="of the pages")
+    parser.addoption(
+        "--buffers", choices=("tensors", "arrays"), help="of torch, or numpy (arrays, in DRAM)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """End the run if it asks for what is not to be had: all skipped would look like success."""
+    if transports.missing() is None:
+        try:
+            _chosen(config)
+        except HarnessError as error:
+            raise pytest.UsageError(str(error)) from error
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """What the transfers of this run go through."""
+    absent = transports.missing()
+    return f"transfers: {_chosen(config) if absent is None else absent}"
+
+
+def _chosen(config: pytest.Config) -> Transport:
+    # Without a default, `pytest .` would fail: it reads this file after the command line.
+    memory = config.getoption("memory", "DRAM")
+    default = "tensors" if memory == "VRAM" else "arrays"
+    return transports.choose(memory, config.getoption("buffers", None) or default)
+
+
 @pytest.fixture(scope="session")
 def transport(pytestconfig: pytest.Config) -> Transport:
-    """The transport of host memory; with NIXL installed this is never skipped."""
+    """The transport of this run; with NIXL installed host memory is never skipped."""
     absent = transports.missing()
     if absent is not None:
         if fetch.required():
             pytest.fail(absent)
         pytest.skip(absent)
-    return transports.choose("DRAM")
+    return _chosen(pytestconfig)
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +81,3 @@ def runner(transport: Transport, tmp_path_factory: pytest.TempPathFactory) -> Ru
             pytest.skip(str(error))
 
     return get
-
-
-def pytest_report_header() -> str:
-    """What the transfers of this run go through."""
-    absent = transports.missing()
-    return f"transfers: {transports.choose('DRAM') if absent is None else absent}"

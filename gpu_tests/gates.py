@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -48,6 +49,7 @@ class Gates:
 
     changed: threading.Condition = field(default_factory=threading.Condition)
     workers: dict[int, str] = field(default_factory=dict)  # of a room: the thread that served it
+    registered: Counter[str] = field(default_factory=Counter)  # regions, by the type of each
     _at: dict[int, Chunk] = field(default_factory=dict)  # thread -> chunk it works on
     _taken: dict[int, int] = field(default_factory=dict)  # of a room: chunks taken from a queue
     _held: set[Chunk] = field(default_factory=set)
@@ -213,6 +215,7 @@ def watched_agent(agent_class: type[Any], gates: Gates, memory: str) -> type[Any
 
     class WatchedAgent(agent_class):  # type: ignore[misc]
         def register_memory(self, regions: Any, mem_type: Any = None, *rest: Any) -> Any:
+            gates.registered.update(type(region).__name__ for region in regions)
             return super().register_memory(regions, really(mem_type), *rest)
 
         def get_xfer_descs(self, descs: Any, mem_type: Any = None, *rest: Any) -> Any:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .errors import HarnessError
+
 Words = npt.NDArray[np.uint64]
 
 WORD = 8
@@ -68,14 +70,14 @@ def _words(size: int, *names: int) -> Words:
 class Memory:
     """The buffers of one side, in host memory or in the memory of a GPU."""
 
-    def __init__(self, layout: Layout, kind: str) -> None:
+    def __init__(self, layout: Layout, kind: str, tensors: bool) -> None:
         self.layout = layout
         self.kind = kind
+        make = _tensor if tensors else _array
         count = layout.slots * layout.pages
-        self.kv = [_buffer(count, layout.page_bytes, kind) for _ in range(layout.buffers)]
-        self.aux = [
-            _buffer(layout.slots, layout.aux_bytes, "DRAM") for _ in range(layout.aux_buffers)
-        ]
+        self.kv = [make(count, layout.page_bytes, kind) for _ in range(layout.buffers)]
+        self.aux = [make(layout.slots, layout.aux_bytes, "DRAM") for _ in range(layout.aux_buffers)]
+        self._settle()
 
     def fill(self, slot: int, content: Content) -> None:
         """Write what a request is to transfer."""
@@ -84,6 +86,12 @@ class Memory:
                 rows.write(page, content.page(self.layout, buffer, number))
         for buffer, rows in enumerate(self.aux):
             rows.write(slot, content.aux(self.layout, buffer))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Wait for what a GPU was told to write: a transfer does not wait for it."""
+        if self.kind == "VRAM":
+            importlib.import_module("torch").cuda.synchronize()
 
     def wrong(self, slot: int, content: Content) -> int:
         """How many pages and auxiliary buffers do not hold what they must after a transfer."""
@@ -97,12 +105,14 @@ class Memory:
 
 
 class _Rows:
-    """Equal rows of words in host memory: a numpy view, of a torch tensor where there is torch."""
+    """Equal rows of words in host memory: a numpy array, or its view of a torch tensor."""
 
-    def __init__(self, rows: Words, address: int, owner: Any = None) -> None:
+    def __init__(self, rows: Words, tensor: Any = None) -> None:
         self._rows = rows
-        self._owner = owner  # keeps the memory alive
-        self.address = address
+        # Touched now: else the first transfer into each page would wait for the system to map it.
+        self._rows.fill(0)
+        self.tensor = tensor
+        self.address = rows.ctypes.data
         self.size = rows.nbytes
         self.row_size = rows.nbytes // len(rows)
 
@@ -118,32 +128,29 @@ class _DeviceRows:
 
     def __init__(self, tensor: Any) -> None:
         self._rows = tensor
+        self.tensor = tensor
         self.address = int(tensor.data_ptr())
         self.size = tensor.numel() * tensor.element_size()
         self.row_size = self.size // len(tensor)
 
     def write(self, row: int, words: Words) -> None:
-        torch = _torch()
+        torch = importlib.import_module("torch")
         self._rows[row] = torch.from_numpy(words.view(np.int64)).to(self._rows.device)
 
     def holds(self, row: int, words: Words) -> bool:
         return bool(np.array_equal(self._rows[row].cpu().numpy(), words.view(np.int64)))
 
 
-def _buffer(count: int, size: int, kind: str) -> _Rows | _DeviceRows:
-    torch = _torch()
+def _array(count: int, size: int, kind: str) -> _Rows | _DeviceRows:
+    if kind != "DRAM":
+        raise HarnessError(f"an array cannot lie in {kind}")
+    return _Rows(np.empty((count, size // WORD), dtype=np.uint64))
+
+
+def _tensor(count: int, size: int, kind: str) -> _Rows | _DeviceRows:
+    torch = importlib.import_module("torch")
     shape = (count, size // WORD)
     if kind == "VRAM":
         return _DeviceRows(torch.zeros(shape, dtype=torch.int64, device="cuda"))
-    if torch is None:
-        rows = np.zeros(shape, dtype=np.uint64)
-        return _Rows(rows, rows.ctypes.data)
-    tensor = torch.zeros(shape, dtype=torch.int64)
-    return _Rows(tensor.numpy().view(np.uint64), int(tensor.data_ptr()), tensor)
-
-
-def _torch() -> Any:
-    try:
-        return importlib.import_module("torch")
-    except ImportError:
-        return None
+    tensor = torch.empty(shape, dtype=torch.int64)
+    return _Rows(tensor.numpy().view(np.uint64), tensor)

@@ -1,8 +1,8 @@
 """Import the transfer backend of a SGLang release without the rest of SGLang.
 
 The backend, its base classes and the few modules that it really works with are the release's own.
-Everything else of `sglang`, and `torch` and `triton` where they are not installed, is a shell: a
-module in which every name is a placeholder that says so when it is used.
+Everything else of `sglang` is a shell: a module in which every name is a placeholder that says so
+when it is used. So are `torch` and `triton`, unless the buffers are tensors and they are installed.
 """
 
 from __future__ import annotations
@@ -133,11 +133,17 @@ class _Shell(ModuleType):
 class ReleaseFinder(MetaPathFinder, Loader):
     """Finds the real modules of a release, and shells for the others."""
 
-    def __init__(self, release: Path, overlay: Path, supplied: dict[str, Any]) -> None:
+    def __init__(
+        self, release: Path, overlay: Path, supplied: dict[str, Any], tensors: bool
+    ) -> None:
         self._release = release
         self._overlay = overlay
         self._supplied = supplied
-        shelled = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
+        shelled = [
+            name
+            for name in ("torch", "triton")
+            if not tensors or importlib.util.find_spec(name) is None
+        ]
         self._shelled = ("sglang", *shelled)
 
     def find_spec(
@@ -176,10 +182,10 @@ class ReleaseFinder(MetaPathFinder, Loader):
         """Nothing to run."""
 
 
-def load(release: Path, overlay: Path, port: int, device: str) -> SimpleNamespace:
+def load(release: Path, overlay: Path, port: int, device: str, tensors: bool) -> SimpleNamespace:
     """Make the backend of `overlay` importable, with the other modules of `release`.
 
-    Returns the settings that the backend reads.
+    `tensors` says whether it gets the real torch. Returns the settings that the backend reads.
     """
     # NIXL looks at whether torch is there, so it comes before a shell of torch.
     importlib.import_module("nixl._api")
@@ -188,7 +194,7 @@ def load(release: Path, overlay: Path, port: int, device: str) -> SimpleNamespac
     supplied.update({name: _always(value) for name, value in ONE_RANK.items()})
     supplied.update(_borrowed(release))
     supplied.update({name: _always(False) for name in _platform_tests(release)})
-    sys.meta_path.insert(0, ReleaseFinder(release, overlay, supplied))
+    sys.meta_path.insert(0, ReleaseFinder(release, overlay, supplied, tensors))
     _add_logger_methods()
     return shared
 

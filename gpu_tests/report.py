@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
 
-from .scenarios import Outcome
+from .scenarios import UNKNOWN, End, Outcome
 from .storm import Storm
 from .transport import Transport
+from .vocabulary import FAILED
 
 
 def cell(outcomes: Sequence[Outcome]) -> str:
@@ -46,8 +47,35 @@ def scenario_table(columns: Mapping[str, Sequence[Outcome]]) -> str:
     return table(rows)
 
 
+def left_over(variant: str, outcomes: Sequence[Outcome]) -> str:
+    """Which scenarios do not end well in the last column, and why; nothing if all do."""
+    reasons = {o.scenario: why(o) for o in outcomes if not o.good}
+    if not reasons:
+        return ""
+    lines = [f"  {name}: {reason}" for name, reason in reasons.items()]
+    return "\n".join([f"not well with {variant}:", *lines, "", ""])
+
+
+def why(outcome: Outcome) -> str:
+    """What keeps a scenario from ending well, and whether there is a fix for it."""
+    if outcome.dead:
+        return "KV107, an exception ends the thread; no fix"
+    if outcome.end is End.ZOMBIE:
+        return "KV106, a late write brings the cleared room back; fix E"
+    if outcome.end is End.PINNED and outcome.scenario == UNKNOWN:
+        return "KV105, an abort that comes before everything else is remembered nowhere; no fix"
+    if FAILED in outcome.seen and outcome.end is not End.UNDONE:
+        return "KV103 or KV104, Failed was seen and did not stay; fix A"
+    if outcome.end is End.UNDONE:
+        return "KV104, Success was seen and did not stay; fix A"
+    return "no Failed came of the abort that the prefill scheduler could see"
+
+
 def storm_table(columns: Mapping[str, Sequence[Storm]]) -> str:
-    """One column a variant; its last storm, and the rates of all of them."""
+    """One column a variant; its last storm, and the times and rates of all of them.
+
+    Rates are compared where nobody gives up: else the columns have moved other amounts of bytes.
+    """
     rows = [["storm", *columns]]
     last = [storms[-1] for storms in columns.values()]
     for title, values in (
@@ -58,21 +86,37 @@ def storm_table(columns: Mapping[str, Sequence[Storm]]) -> str:
         ("wrong pages", [str(s.wrong) for s in last]),
         ("dead threads", [str(len(s.dead)) for s in last]),
         ("later rooms", [", ".join(s.later) for s in last]),
+        ("seconds", [_each(s.seconds for s in storms) for storms in columns.values()]),
+        ("MiB/s: each", [_each(map(_rate, storms)) for storms in columns.values()]),
         ("MiB/s: median", [f"{rate(storms):.1f}" for storms in columns.values()]),
-        ("MiB/s: each", [_rates(storms) for storms in columns.values()]),
     ):
         rows.append([title, *values])
+    first = next(iter(columns.values()))
+    if len(columns) > 1 and not any(s.aborts or not s.bytes for s in first):
+        rows.append(["by the first, in one round", *(_ratios(s, first) for s in columns.values())])
     return table(rows)
 
 
-def _rates(storms: Sequence[Storm]) -> str:
-    """All rates, which show how much of a difference is noise."""
-    return ", ".join(f"{s.megabytes_a_second:.1f}" for s in storms)
+def _each(values: Iterable[float]) -> str:
+    """All of them, which shows how much of a difference is noise."""
+    return ", ".join(f"{value:.1f}" for value in values)
+
+
+def _rate(storm: Storm) -> float:
+    return storm.megabytes_a_second
+
+
+def _ratios(storms: Sequence[Storm], first: Sequence[Storm]) -> str:
+    """The ratios of the rates of each round: their median, the least and the greatest."""
+    if storms is first:
+        return "1"
+    ratios = [_rate(one) / _rate(other) for one, other in zip(storms, first, strict=True)]
+    return f"median {median(ratios):.2f}, {min(ratios):.2f} to {max(ratios):.2f}"
 
 
 def rate(storms: Sequence[Storm]) -> float:
     """The median rate of some storms."""
-    return median(s.megabytes_a_second for s in storms)
+    return median(map(_rate, storms))
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
@@ -103,7 +147,12 @@ def as_json(
                 },
                 "storms": {
                     name: [
-                        {**asdict(s), "good": s.good, "mib_a_second": s.megabytes_a_second}
+                        {
+                            **asdict(s),
+                            "ends": dict(s.ends),  # asdict makes nonsense of a Counter
+                            "good": s.good,
+                            "mib_a_second": s.megabytes_a_second,
+                        }
                         for s in results
                     ]
                     for name, results in storms.items()

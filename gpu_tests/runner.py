@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ from .vocabulary import Abort
 from .world import World, open_world
 
 STORM_FIRST_ROOM = 1000
+LATER_ROOMS = 16  # ids after those of a storm, of the rooms that show that every worker goes on
 SLOTS = 64  # of scenarios: each uses two or three, one after the other
 MIB = 2**20
 
@@ -55,11 +56,8 @@ class Runner:
 
     def storm(self, weather: Weather) -> Storm:
         """One storm in a world of its own."""
-        orders = make_orders(
-            weather.rooms, weather.aborted, weather.kinds, weather.seed, STORM_FIRST_ROOM
-        )
         with self.world(weather.rooms) as world:
-            return storm(world, orders)
+            return _storm(world, weather)
 
     @contextmanager
     def world(self, slots: int) -> Iterator[World]:
@@ -68,7 +66,39 @@ class Runner:
             self.tree.release,
             self.tree.overlay,
             self.transport.memory,
+            self.transport.tensors,
             Layout(self.room_bytes, slots),
         )
         with open_world(setup, self.transport) as world:
             yield world
+
+
+def storms_in_turn(
+    runners: Mapping[str, Runner], weather: Weather, rounds: int, reuse: bool
+) -> dict[str, list[Storm]]:
+    """The same storm on each, round by round, there and back: a busy machine slows all of them.
+
+    With `reuse` all their worlds are open from the first round to the last, so that the storms of
+    one round follow each other at once; else each storm has a world of its own.
+    """
+    found: dict[str, list[Storm]] = {name: [] for name in runners}
+    with ExitStack() as stack:
+        worlds = {
+            name: stack.enter_context(runner.world(weather.rooms))
+            for name, runner in runners.items()
+            if reuse
+        }
+        for number in range(rounds):
+            for name in list(runners)[:: -1 if number % 2 else 1]:
+                found[name].append(
+                    _storm(worlds[name], weather, number) if reuse else runners[name].storm(weather)
+                )
+    return found
+
+
+def _storm(world: World, weather: Weather, number: int = 0) -> Storm:
+    """A storm in a world; the rooms of an earlier one have other ids."""
+    first = STORM_FIRST_ROOM + number * (weather.rooms + LATER_ROOMS)
+    return storm(
+        world, make_orders(weather.rooms, weather.aborted, weather.kinds, weather.seed, first)
+    )

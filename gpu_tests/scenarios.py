@@ -43,6 +43,7 @@ class Scenario:
     gated: bool = True  # the transfer is held until the abort is through
 
 
+UNKNOWN = "frame-unknown"
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario("plain"),
     *(
@@ -57,7 +58,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ),
     Scenario("receiver-unregistered", Abort.RECEIVER, Window.UNREGISTERED),
     Scenario("frame-unregistered", Abort.FRAME, Window.UNREGISTERED),
-    Scenario("frame-unknown", Abort.FRAME, Window.UNKNOWN),
+    Scenario(UNKNOWN, Abort.FRAME, Window.UNKNOWN),
     Scenario("sender-clear-reuse", Abort.SENDER, Window.FIRST, clear=True),
     Scenario("frame-clear-reuse", Abort.FRAME, Window.FIRST, clear=True),
 )
@@ -73,6 +74,7 @@ class Outcome:
     receiver: str  # what the decode scheduler sees
     seen: list[str] = field(default_factory=list)  # by the prefill scheduler, in order
     reason: str = ""  # what the client of a failed request is told
+    told: str = ""  # the same on the decode side
     wrong: int | None = None  # pages with other bytes than sent; None if not transferred
     dead: list[str] = field(default_factory=list)  # threads that ended with this request
     later: str = ""  # what became of a later request at the same worker
@@ -96,6 +98,7 @@ class Run:
         self.room = self.content.room
         self.half = world.layout.pages // 2
         self.seen: list[str] = []
+        self.late = scenario.window is Window.DONE  # the abort comes after Success
         self.dead_before = set(self._dead())
 
     def outcome(self) -> Outcome:
@@ -151,6 +154,8 @@ class Run:
             raise HarnessError(f"{scenario.name}: no transfer to hold, {self._poll()}")
         if not scenario.gated:
             self._wait_transferring()
+            if scenario.window is Window.LAST and self._poll() == SUCCESS:
+                self.late = True  # no gate kept it in flight
         self._abort()
         self._poll()
         if scenario.clear and self.seen[-1] == FAILED:
@@ -202,6 +207,8 @@ class Run:
             outcome.end = self._end(sender)
         if outcome.receiver == SUCCESS:
             outcome.wrong = world.decode.wrong(self.slot, self.content)
+        if outcome.receiver == FAILED:
+            outcome.told = world.decode.reason(self.room)
         if sender == FAILED:
             outcome.reason = world.prefill.reason(self.room)
             world.prefill.clear(self.room)
@@ -225,7 +232,7 @@ class Run:
             return End.SUCCESS
         if FAILED in self.seen:
             return End.REVIVED
-        return End.LATE if self.scenario.window is Window.DONE else End.LOST
+        return End.LATE if self.late else End.LOST
 
     def _reuse(self) -> str:
         """The next request with this room id: what its first poll says, and how it ends."""

@@ -38,6 +38,7 @@ class Setup:
     release: Path  # the folder that holds `sglang/`
     overlay: Path  # the folder whose `sglang/srt/disaggregation` takes its place
     memory: str
+    tensors: bool
     layout: Layout
 
 
@@ -57,11 +58,11 @@ class Side:
 
     def __init__(self, setup: Setup) -> None:
         self.layout = setup.layout
-        self.memory = Memory(setup.layout, setup.memory)
+        self.memory = Memory(setup.layout, setup.memory, setup.tensors)
         self.gates = Gates()
         self.port = _free_port()
         device = "cuda" if setup.memory == "VRAM" else "cpu"
-        self.settings = load(setup.release, setup.overlay, self.port, device)
+        self.settings = load(setup.release, setup.overlay, self.port, device, setup.tensors)
         self.backend = self._watched(setup.memory)
         self.names = _status_names()
         threading.excepthook = self.gates.died
@@ -97,9 +98,11 @@ class Side:
             "kv_data_lens": [rows.size for rows in kv],
             "kv_item_lens": [rows.row_size for rows in kv],
             "kv_data_mem_kinds": [self.memory.kind] * len(kv),
+            "kv_data_tensors": [rows.tensor for rows in kv if rows.tensor is not None],
             "kv_layer_ids": [number // 2 for number in range(len(kv))],
             "aux_data_ptrs": [rows.address for rows in aux],
             "aux_data_lens": [rows.size for rows in aux],
+            "aux_data_tensors": [rows.tensor for rows in aux if rows.tensor is not None],
             "aux_item_lens": [rows.row_size for rows in aux],
             "state_types": [],
             "state_data_ptrs": [],
@@ -133,6 +136,10 @@ class Side:
     def snapshot(self) -> Snapshot:
         """What the threads of this side have done."""
         return self.gates.snapshot()
+
+    def registered(self) -> dict[str, int]:
+        """How many regions the backend has registered with NIXL, by what it described them with."""
+        return dict(self.gates.registered)
 
     def name(self, status: Any) -> str:
         """The name of a status."""

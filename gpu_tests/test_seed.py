@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.releases.seed import VERSION
 
 from .conftest import Runners
+from .runner import Runner
 from .scenarios import SCENARIOS, End, Outcome
+from .transport import Transport
 from .variants import Variant
 from .vocabulary import BOOTSTRAPPING, FAILED, SUCCESS
 
@@ -38,6 +42,7 @@ TABLE = {
     "frame-clear-reuse":     (ZOMBIE, ZOMBIE, ZOMBIE, ZOMBIE, GONE),
 }  # fmt: skip
 TIMES = 20
+LONG_MIB = 4.0  # in flight for some milliseconds
 
 
 def variant(fixes: str) -> Variant:
@@ -68,8 +73,10 @@ def test_a_failed_request_gives_its_client_a_reason(
     _, outcomes = column
     for outcome in outcomes.values():
         assert bool(outcome.reason) == (outcome.sender == FAILED), outcome
-        if outcome.reason:
-            assert outcome.reason.startswith("KVTransferError: "), outcome
+        assert bool(outcome.told) == (outcome.receiver == FAILED), outcome
+        for told in filter(None, (outcome.reason, outcome.told)):
+            assert told.startswith("KVTransferError: "), outcome
+    assert outcomes["receiver-c0-no-c1"].told
 
 
 def test_a_zombie_spoils_the_next_request_with_its_id(
@@ -86,3 +93,15 @@ def test_a_zombie_spoils_the_next_request_with_its_id(
 def test_gated_it_ends_the_same_way_every_time(fixes: str, end: End, runner: Runners) -> None:
     outcomes = runner(variant(fixes)).outcomes([BY_NAME["frame-c0-then-c1"]], repeat=TIMES)
     assert [outcome.end for outcome in outcomes] == [end] * TIMES
+
+
+def test_without_a_gate(transport: Transport, runner: Runners) -> None:
+    natural = [replace(BY_NAME["frame-c0-then-c1"], gated=False)]
+    before, after = (
+        Runner(runner(variant(fixes)).tree, transport, LONG_MIB).outcomes(natural, repeat=TIMES)
+        for fixes in ("", "A,B")
+    )
+    # How often depends on the machine; that it happens at all does not need a gate.
+    assert any(outcome.end is PINNED for outcome in before)
+    assert [outcome.end for outcome in after] == [End.FAILED] * TIMES
+    assert all(outcome.good for outcome in after)

@@ -33,10 +33,13 @@ def test_every_byte_of_a_release_arrives(release: str, runner: Runners) -> None:
     assert (outcome.wrong, outcome.later, outcome.dead) == (0, SUCCESS, [])
 
 
-def test_each_page_and_each_auxiliary_buffer_is_looked_at() -> None:
+@pytest.mark.parametrize("tensors", [False, True], ids=["arrays", "tensors"])
+def test_each_page_and_each_auxiliary_buffer_is_looked_at(tensors: bool) -> None:
+    if tensors and (reason := transports.no_torch()):
+        pytest.skip(reason)
     layout = Layout(room_bytes=2**16, slots=2)
     content = Content(room=7, generation=1)
-    memory = Memory(layout, "DRAM")
+    memory = Memory(layout, "DRAM", tensors)
     everything = layout.buffers * layout.pages + layout.aux_buffers
     assert memory.wrong(1, content) == everything
     for buffer, rows in enumerate(memory.kv):
@@ -69,7 +72,7 @@ def test_no_two_pages_are_alike() -> None:
 def test_a_side_that_cannot_start_says_why_and_is_gone(
     transport: Transport, tmp_path: Path
 ) -> None:
-    nowhere = Setup(tmp_path, tmp_path, "DRAM", Layout(2**16, 1))
+    nowhere = Setup(tmp_path, tmp_path, "DRAM", False, Layout(2**16, 1))
     with (
         pytest.raises(HarnessError, match="in the prefill process"),
         open_world(nowhere, transport),

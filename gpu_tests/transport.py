@@ -8,6 +8,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from .errors import HarnessError
+
 INFINIBAND = Path("/sys/class/infiniband")
 NVIDIA = Path("/proc/driver/nvidia/gpus")
 NEEDED = ("nixl", "numpy", "zmq", "requests", "aiohttp", "psutil", "msgspec")
@@ -21,20 +23,30 @@ class Transport:
     devices: tuple[str, ...]
     ucx_tls: str
     memory: str  # "VRAM" or "DRAM"
+    tensors: bool = False  # the buffers are torch tensors, else numpy arrays
 
     def __str__(self) -> str:
         devices = f" on {', '.join(self.devices)}" if self.devices else ""
-        return f"{self.memory} over {self.name}{devices} (UCX_TLS={self.ucx_tls})"
+        buffers = "torch tensors" if self.tensors else "numpy arrays"
+        return f"{buffers} in {self.memory} over {self.name}{devices} (UCX_TLS={self.ucx_tls})"
 
 
-def choose(memory: str | None = None) -> Transport:
+def choose(memory: str | None = None, buffers: str | None = None) -> Transport:
     """RDMA verbs where there is a device, else tcp; VRAM where there is a GPU, else DRAM.
+
+    The buffers are tensors where torch is installed, unless `buffers` says "arrays".
 
     UCX left alone would copy between two processes of one machine inside the call that starts the
     transfer, and no window would be left to look into. So the transport is always named.
     """
     devices = tuple(sorted(entry.name for entry in _entries(INFINIBAND)))
     memory = memory or ("DRAM" if no_vram() else "VRAM")
+    wanted = buffers or ("arrays" if no_torch() else "tensors")
+    absent = (memory == "VRAM" and no_vram()) or (wanted == "tensors" and no_torch())
+    if absent:
+        raise HarnessError(absent)
+    if memory == "VRAM" and wanted == "arrays":
+        raise HarnessError("numpy arrays cannot lie in VRAM: --buffers tensors")
     lanes = ["rc", "tcp"] if devices else ["tcp"]
     if memory == "VRAM":
         lanes.append("cuda_copy")
@@ -43,7 +55,15 @@ def choose(memory: str | None = None) -> Transport:
         devices=devices,
         ucx_tls=os.environ.get("UCX_TLS") or ",".join(lanes),
         memory=memory,
+        tensors=wanted == "tensors",
     )
+
+
+def no_torch() -> str | None:
+    """Why buffers cannot be tensors here, or None if they can."""
+    if importlib.util.find_spec("torch") is None:
+        return "torch is not installed: no tensors (docs/real-transfers.md has a light install)"
+    return None
 
 
 def no_vram() -> str | None:

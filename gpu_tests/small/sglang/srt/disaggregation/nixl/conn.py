@@ -48,9 +48,9 @@ class NixlKVManager(CommonKVManager):
         self.agent = nixl_agent(uuid.uuid4().hex, nixl_agent_config(sync_mode=strict))
         self.kind = args.kv_data_mem_kinds[0]
         kv = zip(args.kv_data_ptrs, args.kv_data_lens, strict=True)
-        self.agent.register_memory([(at, size, 0, "") for at, size in kv], self.kind)
+        self.register(args.kv_data_tensors, kv, self.kind)
         aux = zip(args.aux_data_ptrs, args.aux_data_lens, strict=True)
-        self.agent.register_memory([(at, size, 0, "") for at, size in aux], "DRAM")
+        self.register(args.aux_data_tensors, aux, "DRAM")
         self.transfer_infos = {}
         self.peers = {}
         self.arrived = set()
@@ -62,6 +62,13 @@ class NixlKVManager(CommonKVManager):
             for chunks in self.transfer_queues:
                 threading.Thread(target=self.transfer_worker, args=(chunks,), daemon=True).start()
             threading.Thread(target=self.control, daemon=True).start()
+
+    def register(self, tensors, regions, kind):
+        """Register buffers as the tensors that they are, or else by their addresses."""
+        if tensors:
+            self.agent.register_memory(tensors)
+        else:
+            self.agent.register_memory([(at, size, 0, "") for at, size in regions], kind)
 
     # The prefill side
 
