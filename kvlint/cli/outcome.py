@@ -7,45 +7,41 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kvlint.cli.engine import analysed
-from kvlint.cli.inputs import load, texts_of
+from kvlint.cli.engine import examined
 from kvlint.report.outcome import Outcome
 from kvlint.selection import select
 
 if TYPE_CHECKING:
+    from kvlint.cache.result import Result
     from kvlint.config import Settings
-    from kvlint.discover.project import Project
-    from kvlint.findings import Finding
+    from kvlint.findings import Finding, Report
 
 
 def outcome_of(
-    args: argparse.Namespace, project: Project, paths: list[str], settings: Settings
+    args: argparse.Namespace, result: Result, paths: list[str], settings: Settings
 ) -> Outcome:
     """What is found now, without what a revision or a baseline has already."""
-    report = analysed(project, settings)
-    selected = select(report.findings, settings)
+    selected = select(result.report.findings, settings)
     root = os.environ.get("GITHUB_WORKSPACE", "")
-    outcome = Outcome(report, selected, settings, texts_of(project), root)
+    outcome = Outcome(result.report, selected, settings, result.texts, root)
     found = selected.shown
     if args.diff_base is not None:
-        _take_out_standing(outcome, args.diff_base, paths)
+        _take_out_standing(outcome, args, paths)
     if settings.baseline is not None:
         _take_out_known(outcome, settings.baseline, paths, found)
     return outcome
 
 
-def _take_out_standing(outcome: Outcome, base: str, paths: list[str]) -> None:
+def _take_out_standing(outcome: Outcome, args: argparse.Namespace, paths: list[str]) -> None:
     """Leave what the revision does not have."""
     from kvlint.difference import since
 
     settings = outcome.settings
-    difference = since(
-        base,
-        paths,
-        outcome.report,
-        settings,
-        lambda there, cwd: analysed(load(there, settings, cwd), settings),
-    )
+
+    def analyse(there: list[str], cwd: str, top: str) -> Report:
+        return examined(there, settings, verbose=args.verbose, cwd=cwd, top=top).report
+
+    difference = since(args.diff_base, paths, outcome.report, settings, analyse)
     outcome.difference = difference
     outcome.selected.shown = difference.introduced
 

@@ -1,0 +1,106 @@
+"""What a result is stored under: everything that is known before the analysis starts.
+
+What it only turns out to need while it runs (base classes elsewhere, files that are looked for and
+not there) is in the entry, see `kvlint.cache.needs`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from functools import cache
+from typing import NamedTuple
+
+from kvlint import __version__, catalog
+from kvlint.config import Settings
+from kvlint.discover.source import Contents, SourceError
+from kvlint.discover.walk import Walk, display_path
+
+# What a report does not depend on: its form, what is taken out of it later, and how soon it is there.
+# A search that ran out of time is not stored.
+_LATER = frozenset({"fail_on", "show_latent", "output_format", "baseline", "source", "cache"})
+_SPEED = frozenset({"jobs", "max_seconds"})
+
+
+class Spot(NamedTuple):
+    """Where a run takes place.
+
+    `top` is the folder of a revision's files if they are laid out in a temporary place, whose own
+    name is another one each time and must not count.
+    """
+
+    cwd: str
+    top: str | None = None
+
+    def full(self, path: str) -> str:
+        """The absolute path that `relative` was given."""
+        return os.path.normpath(os.path.join(self.cwd, path))
+
+    def relative(self, path: str) -> str:
+        """An absolute path as it is from the working directory, upwards too."""
+        try:
+            return os.path.relpath(path, self.cwd)
+        except ValueError:  # on another drive
+            return path
+
+    def told(self) -> tuple[str, ...]:
+        """What a result depends on of the place: the names of all folders from the root on."""
+        if self.top is None:
+            return (self.cwd,)
+        above, name = os.path.split(self.top)
+        return (os.path.dirname(above), name, os.path.relpath(self.cwd, self.top))
+
+
+def key(spot: Spot, walk: Walk, contents: Contents, settings: Settings) -> str:
+    """64 hexadecimal digits; `contents` has every file of the walk."""
+    digest = hashlib.sha256()
+    for part in (__version__, _own_source(), sys.version, sys.prefix, *spot.told()):
+        _add(digest, os.fsencode(part))
+    for name, value in settings._asdict().items():
+        if name not in _LATER | _SPEED:
+            _add(digest, f"{name}={value!r}".encode("utf-8", "backslashreplace"))
+    for problem in walk.problems:
+        _add(digest, repr(problem).encode("utf-8", "backslashreplace"))
+    for path in walk.files:
+        _add(digest, os.fsencode(display_path(path, spot.cwd)))
+        digest.update(b"1" if path in walk.explicit else b"0")
+        _add_content(digest, contents[path])
+    return digest.hexdigest()
+
+
+def content_digest(content: bytes | SourceError) -> str:
+    """The same for one file."""
+    digest = hashlib.sha256()
+    _add_content(digest, content)
+    return digest.hexdigest()
+
+
+def _add(digest: hashlib._Hash, data: bytes) -> None:
+    """With its length before it, so that no two sequences of parts look the same."""
+    digest.update(b"%d:" % len(data))
+    digest.update(data)
+
+
+def _add_content(digest: hashlib._Hash, content: bytes | SourceError) -> None:
+    if isinstance(content, bytes):
+        _add(digest, content)
+    else:
+        digest.update(b"!")
+        _add(digest, f"{content.line}:{content.message}".encode("utf-8", "backslashreplace"))
+
+
+@cache
+def _own_source() -> str:
+    """Tells one state of kvlint's own code from another: a checkout changes without a version."""
+    digest = hashlib.sha256()
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for top in (package, catalog.folder()):
+        for folder, below, names in os.walk(top):
+            below[:] = sorted(name for name in below if name != "__pycache__")
+            for name in sorted(names):
+                if name.endswith((".py", ".md")):
+                    _add(digest, name.encode())
+                    with open(os.path.join(folder, name), "rb") as file:
+                        _add(digest, file.read())
+    return digest.hexdigest()
