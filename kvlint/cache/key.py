@@ -17,8 +17,8 @@ from kvlint.config import Settings
 from kvlint.discover.source import Contents, SourceError
 from kvlint.discover.walk import Walk, display_path
 
-# What a report does not depend on: its form, what is taken out of it later, and how soon it is there.
-# A search that ran out of time is not stored.
+# What a report does not depend on: its form, what is taken out of it later, and how soon it is
+# there. A search that ran out of time is not stored.
 _LATER = frozenset({"fail_on", "show_latent", "output_format", "baseline", "source", "cache"})
 _SPEED = frozenset({"jobs", "max_seconds"})
 

@@ -1,8 +1,8 @@
 """What a result turned out to depend on beside the files that the run was about.
 
-A file that was looked for and not found counts as much as one that was read: it may be there the next
-time. Paths are relative to the working directory, so that the files of a revision, which lie in
-another folder each time, find their results again.
+A file that was looked for and not found counts as much as one that was read: it may be there the
+next time. Paths are relative to the working directory, so that the files of a revision, which lie
+in another folder each time, find their results again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The result of an analysis, from the cache or for it.
 
-A result is found by the content of all files that the walk finds, so they are read before anything else;
-an analysis that follows sees just these contents. A file that changes in the meantime changes nothing
-but the next run.
+A result is found by the content of all files that the walk finds, so they are read before anything
+else; an analysis that follows sees just these contents. A file that changes in the meantime changes
+nothing but the next run.
 """
 
 from __future__ import annotations

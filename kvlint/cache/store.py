@@ -1,8 +1,8 @@
 """A folder of entries: each one file, written whole or not at all, the oldest removed first.
 
 Nothing is locked. A reader sees an entry as it was before or after a write, as the file is put in
-place by a rename; two writers of one entry write the same. What a killed run leaves is a file that no
-reader looks at, and that a later run removes.
+place by a rename; two writers of one entry write the same. What a killed run leaves is a file that
+no reader looks at, and that a later run removes.
 """
 
 from __future__ import annotations
@@ -138,7 +138,8 @@ class Store:
             return False
         return True
 
-    def _path(self, key: str) -> str:
+    def path(self, key: str) -> str:
+        """The file of an entry."""
         return os.path.join(self.folder, f"{key}.json")
 
 

@@ -191,7 +191,7 @@ def test_patterns_are_relative_to_the_file(
         ('fail_on = "error"', "tool.kvlint: unknown key 'fail_on' (did you mean fail-on?)"),
         (
             "zzz = 1",
-            "tool.kvlint: unknown key 'zzz' (known: baseline, environment, exclude, fail-on, "
+            "tool.kvlint: unknown key 'zzz' (known: baseline, cache, environment, exclude, fail-on, "
             "ignore, jobs, max-seconds, max-states, output-format, per-file-ignores, preemptions, "
             "protocol, select, show-latent)",
         ),
