@@ -52,7 +52,7 @@ class Lookup:
             return None
         try:
             entry = _ENTRY(json.loads(body))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Damaged(self._store.path(self._key)) from None
         if not entry.needs.hold(self._spot, self._contents):
             return None

@@ -14,7 +14,10 @@ from .conftest import Engine, Run
     [
         ([], "no command given: try `kvlint check PATH` or `kvlint --help`"),
         (["chek"], "unknown command 'chek' (did you mean check?)"),
-        (["zzz"], "unknown command 'zzz' (known: check, baseline, fix, cache, table, explain, rules)"),
+        (
+            ["zzz"],
+            "unknown command 'zzz' (known: check, baseline, fix, cache, table, explain, rules)",
+        ),
         (["--selct"], "unknown option '--selct' (see kvlint --help)"),
         (["check", "--selct", "KV1"], "unknown option '--selct' (did you mean --select?)"),
         (["check", "--zzz", "x"], "unknown option '--zzz' (see kvlint check --help)"),
