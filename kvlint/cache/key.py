@@ -54,40 +54,31 @@ class Spot(NamedTuple):
 
 def key(spot: Spot, walk: Walk, contents: Contents, settings: Settings) -> str:
     """64 hexadecimal digits; `contents` has every file of the walk."""
-    digest = hashlib.sha256()
-    for part in (__version__, _own_source(), sys.version, sys.prefix, *spot.told()):
-        _add(digest, os.fsencode(part))
-    for name, value in settings._asdict().items():
-        if name not in _LATER | _SPEED:
-            _add(digest, f"{name}={value!r}".encode("utf-8", "backslashreplace"))
-    for problem in walk.problems:
-        _add(digest, repr(problem).encode("utf-8", "backslashreplace"))
+    about = [__version__, _own_source(), sys.version, sys.prefix, *spot.told()]
+    about += [f"{n}={v!r}" for n, v in settings._asdict().items() if n not in _LATER | _SPEED]
+    about += map(repr, walk.problems)
+    files = [
+        (display_path(path, spot.cwd), path in walk.explicit, _extent(contents[path]))
+        for path in walk.files
+    ]
+    digest = hashlib.sha256(repr((about, files)).encode("utf-8", "surrogatepass"))
     for path in walk.files:
-        _add(digest, os.fsencode(display_path(path, spot.cwd)))
-        digest.update(b"1" if path in walk.explicit else b"0")
-        _add_content(digest, contents[path])
+        content = contents[path]
+        if isinstance(content, bytes):
+            digest.update(content)
     return digest.hexdigest()
 
 
 def content_digest(content: bytes | SourceError) -> str:
     """The same for one file."""
-    digest = hashlib.sha256()
-    _add_content(digest, content)
+    digest = hashlib.sha256(repr(_extent(content)).encode("utf-8", "surrogatepass"))
+    digest.update(content if isinstance(content, bytes) else b"")
     return digest.hexdigest()
 
 
-def _add(digest: hashlib._Hash, data: bytes) -> None:
-    """With its length before it, so that no two sequences of parts look the same."""
-    digest.update(b"%d:" % len(data))
-    digest.update(data)
-
-
-def _add_content(digest: hashlib._Hash, content: bytes | SourceError) -> None:
-    if isinstance(content, bytes):
-        _add(digest, content)
-    else:
-        digest.update(b"!")
-        _add(digest, f"{content.line}:{content.message}".encode("utf-8", "backslashreplace"))
+def _extent(content: bytes | SourceError) -> int | tuple[int, str]:
+    """How long a file is, so that no two rows of files look the same; or why it is not read."""
+    return len(content) if isinstance(content, bytes) else (content.line, content.message)
 
 
 @cache
@@ -100,7 +91,8 @@ def _own_source() -> str:
             below[:] = sorted(name for name in below if name != "__pycache__")
             for name in sorted(names):
                 if name.endswith((".py", ".md")):
-                    _add(digest, name.encode())
                     with open(os.path.join(folder, name), "rb") as file:
-                        _add(digest, file.read())
+                        data = file.read()
+                    digest.update(repr((os.path.relpath(folder, top), name, len(data))).encode())
+                    digest.update(data)
     return digest.hexdigest()

@@ -55,6 +55,22 @@ def check() -> Check:
     return call
 
 
+@pytest.fixture
+def analyses(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """One item for each analysis that is made."""
+    from kvlint import analysis
+
+    made: list[object] = []
+    analyse = analysis.analyse
+
+    def count(*given: object) -> object:
+        made.append(given)
+        return analyse(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(analysis, "analyse", count)
+    return made
+
+
 def write(path: str, text: str) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(text, encoding="utf-8")

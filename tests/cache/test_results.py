@@ -469,22 +469,6 @@ def test_without_a_cache_the_folder_is_left_alone(
 # Other commands -------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def analyses(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """One item for each analysis that is made."""
-    from kvlint import analysis
-
-    made: list[object] = []
-    analyse = analysis.analyse
-
-    def count(*given: object) -> object:
-        made.append(given)
-        return analyse(*given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(analysis, "analyse", count)
-    return made
-
-
 def test_a_baseline_of_what_was_checked(check: Check, analyses: list[object]) -> None:
     write("one.py", BAD)
     check()

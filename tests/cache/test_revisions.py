@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import BAD, GOOD, Check, entries, write
-from .test_results import analyses, same
-
-__all__ = ["analyses"]
+from .test_results import same
 
 
 @pytest.fixture(autouse=True)
