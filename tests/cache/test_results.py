@@ -192,6 +192,41 @@ def test_a_file_that_comes_before_the_one_that_was_found(check: Check) -> None:
     assert not check("pkg/heir.py").hit
 
 
+def test_a_package_above_that_is_none_any_more(check: Check) -> None:
+    write("pkg/__init__.py", "")
+    write("pkg/sub/__init__.py", "")
+    write("pkg/sub/one.py", BAD)
+    given = ("pkg/sub", "--output-format", "json")
+    before = check(*given)
+    assert check(*given).hit
+    Path("pkg/__init__.py").unlink()
+    after = check(*given)
+    assert not after.hit
+    same(after, check(*given, "--no-cache"))
+    write("pkg/__init__.py", "")
+    same(check(*given), before)
+
+
+def test_a_folder_that_cannot_be_listed_any_more(
+    check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("one.py", BAD)
+    Path("locked").mkdir()
+    assert "KV901" not in check().out
+    scandir = os.scandir
+
+    def refuse(folder: str) -> object:
+        if folder.endswith("locked"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    made, found = check(), check()
+    assert (made.hit, found.hit) == (False, True)
+    same(made, found)
+    assert "locked:1:1: error KV901" in found.out
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [
