@@ -38,6 +38,7 @@ class Lookup:
     """One run's way to its result; raises `TooLarge` where there is none through the cache."""
 
     def __init__(self, store: Store, spot: Spot, walk: Walk, settings: Settings) -> None:
+        self.folder = store.folder
         self._store = store
         self._spot = spot
         self._walk = walk

@@ -49,7 +49,7 @@ def examined(
     try:
         lookup.keep(result.report, project)
     except OSError as error:
-        _tell(f"{error.filename}: {error.strerror}", verbose)
+        _tell(f"{lookup.folder}: {error.strerror or error}", verbose)
     return result
 
 

@@ -23,7 +23,7 @@ class SourceError(Exception):
         self.line = line
 
 
-Contents = dict[str, "bytes | SourceError"]
+Contents = dict[str, bytes | SourceError]
 _frozen: Contents | None = None
 
 

@@ -450,6 +450,17 @@ def test_a_folder_that_cannot_be_written(
     assert f"kvlint: note: no cache: {tmp_path / 'file' / 'kvlint-results'}: " in result.err
 
 
+def test_a_full_disk(check: Check, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kvlint.cache.store.Store.write", full)
+    write("one.py", BAD)
+    same(check(), check(".", "--no-cache"))
+    line = f"kvlint: note: no cache: {folder}: No space left on device\n"
+    assert line in check(".", "-v").err
+
+
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser writes everywhere"
 )
