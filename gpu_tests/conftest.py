@@ -12,6 +12,7 @@ import pytest
 # At the end: the checkout never comes before the installed package.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
+from tests.conftest import no_cache
 from tests.releases import fetch
 
 from . import transport as transports
@@ -19,6 +20,8 @@ from .errors import HarnessError
 from .runner import Runner
 from .transport import Transport
 from .variants import Variant, make
+
+__all__ = ["no_cache"]  # for all tests of this folder, too
 
 MIB = 0.25
 

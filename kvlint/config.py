@@ -59,6 +59,7 @@ class Settings(NamedTuple):
     findings that are known. The search makes at most
     `preemptions` switches where no thread waits, visits `max_states` in one run and takes
     `max_seconds` in all (None: no limit), in `jobs` processes (None: one for each CPU).
+    `cache` lets a run use and store results (`kvlint.cache`).
     `source` is the file that the settings were read from, as shown to the user, and `root` its
     folder, to which its patterns are relative.
     """
@@ -75,6 +76,7 @@ class Settings(NamedTuple):
     max_states: int = 100_000
     max_seconds: float | None = None
     jobs: int | None = None
+    cache: bool = True
     environment: Environment = Environment()
     protocol: ProtocolOverrides = ProtocolOverrides()
     source: str | None = None
@@ -305,6 +307,7 @@ _KEYS: dict[str, Reader] = {
     "max-states": _count(1),
     "max-seconds": _seconds,
     "jobs": _count(1),
+    "cache": _boolean,
     "environment": _environment,
     "protocol": _protocol,
 }

@@ -16,7 +16,7 @@ from kvlint.findings import Finding, Report, worse
 from kvlint.gittree import Tree, revision
 from kvlint.selection import select
 
-Analyse = Callable[[list[str], str], Report]
+Analyse = Callable[[list[str], str, str], Report]
 
 
 @dataclass
@@ -39,11 +39,14 @@ class Difference:
 def since(
     base: str, paths: Sequence[str], report: Report, settings: Settings, analyse: Analyse
 ) -> Difference:
-    """Analyse the revision `base` with `analyse(paths, cwd)` and compare what the settings show."""
+    """Analyse the revision `base` with `analyse` and compare what the settings show.
+
+    `analyse` is given the paths, the working directory and the folder of the revision.
+    """
     with revision(base) as tree:
         cwd = tree.at(".")
         there = [p for p in map(tree.at, paths) if _holds_python(p, cwd, settings.exclude)]
-        before = analyse(there, cwd) if there else Report()
+        before = analyse(there, cwd, tree.folder) if there else Report()
         old = [_in_checkout(finding, tree) for finding in select(before.findings, settings).shown]
     result = Difference(base, tree.commit, searched=before)
     _sort(result, old, select(report.findings, settings).shown)

@@ -47,8 +47,9 @@ def revision(name: str) -> Iterator[Tree]:
     top = _git(["rev-parse", "--show-toplevel"], ".").decode("utf-8", "surrogateescape").strip()
     commit = _commit(name, top)
     with tempfile.TemporaryDirectory(prefix="kvlint-") as folder:
-        folder = os.path.realpath(folder)
-        os.mkdir(os.path.join(folder, ".git"))  # so far up go the .gitignore files
+        # Names of folders count for names of modules: the top one keeps its own.
+        folder = os.path.join(os.path.realpath(folder), os.path.basename(top) or "top")
+        os.makedirs(os.path.join(folder, ".git"))  # so far up go the .gitignore files
         _lay_out(top, commit, folder)
         yield Tree(folder, os.path.realpath(top), commit)
 

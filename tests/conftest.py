@@ -1,13 +1,22 @@
-"""Snapshots of what the user sees; `pytest --renew-snapshots` writes them anew."""
+"""Snapshots of what the user sees (`pytest --renew-snapshots` writes them anew), and no cache."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 Snapshot = Callable[[str, str], None]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing is taken from earlier runs, and nothing goes into the user's own cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KVLINT_NO_CACHE", "1")
+        patch.setenv("KVLINT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 
-from kvlint.cli.engine import analysed
+from kvlint.cli.engine import examined
 from kvlint.cli.inputs import (
     add_baseline_option,
+    add_cache_option,
     add_input_options,
     add_search_options,
     add_selection_options,
     add_show_latent,
-    load,
     paths_of,
     settings_of,
 )
@@ -43,6 +43,7 @@ def add_options(parser: Parser) -> None:
     add_selection_options(parser)
     add_show_latent(parser, "write latent findings (notes) down, too")
     add_search_options(parser)
+    add_cache_option(parser)
     add_verbose(parser, "show tracebacks")
     add_common(parser)
 
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "write" and os.path.exists(path) and not args.force:
         raise UsageError(f"{path} exists: `update` shrinks it, `write --force` replaces it")
     with status_line():
-        report = analysed(load(paths, settings), settings)
+        report = examined(paths, settings, verbose=args.verbose).report
     gave_up = summary.gave_up(report.searched, settings)
     if gave_up:
         warn(gave_up)

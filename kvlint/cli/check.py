@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from kvlint.cli.inputs import (
     add_baseline_option,
+    add_cache_option,
     add_input_options,
     add_search_options,
     add_selection_options,
     add_show_latent,
-    load,
     paths_of,
     settings_of,
 )
@@ -40,6 +40,7 @@ def add_options(parser: Parser) -> None:
     add_input_options(parser)
     add_selection_options(parser)
     add_search_options(parser)
+    add_cache_option(parser)
     parser.add_argument(
         "--output-format",
         type=Choice(OUTPUT_FORMATS),
@@ -123,20 +124,29 @@ def _whole_run(
     style: Style,
     start: float,
 ) -> int:
+    from kvlint.cli.engine import examined
     from kvlint.cli.formats import rendered, sarif
     from kvlint.cli.outcome import outcome_of
     from kvlint.cli.status_line import status_line
 
     with status_line():
-        project = load(paths, settings)
-        outcome = outcome_of(project, paths, settings, args.diff_base, fixes=args.sarif_fixes)
+        result = examined(paths, settings, verbose=args.verbose)
+        outcome = outcome_of(
+            result,
+            paths,
+            settings,
+            args.diff_base,
+            fixes=args.sarif_fixes,
+            verbose=args.verbose,
+        )
     if args.sarif_output is not None:
         _write(args.sarif_output, sarif(outcome))
     out(rendered(outcome, form, style))
     warn(summary.gaps(outcome.report.gaps, args.verbose))
     if args.verbose:
         warn(_details(outcome))
-    _statistics(args, outcome.report.searched, outcome.shown, project.files, start)
+    searched = outcome.report.searched
+    _statistics(args, searched, outcome.shown, result.files, start, cached=result.from_cache)
     warn(summary.reservations(outcome))
     return outcome.status
 
@@ -167,6 +177,9 @@ def _statistics(
     shown: Sequence[Finding],
     files: int,
     start: float,
+    *,
+    cached: bool = False,
 ) -> None:
     if args.statistics:
-        warn(summary.statistics(searched, shown, files, perf_counter() - start))
+        seconds = perf_counter() - start
+        warn(summary.statistics(searched, shown, files, seconds, cached=cached))

@@ -12,6 +12,7 @@ from kvlint.errors import UsageError
 
 if TYPE_CHECKING:
     from kvlint.discover.project import Project
+    from kvlint.discover.walk import Walk
 
 
 def add_input_options(parser: Parser) -> None:
@@ -121,15 +122,27 @@ def settings_of(args: argparse.Namespace, start: str) -> Settings:
     )
 
 
-def load(paths: list[str], settings: Settings, cwd: str | None = None) -> Project:
-    """Read the project, as if `cwd` were the working directory."""
+def add_cache_option(parser: Parser) -> None:
+    """`--no-cache`, for commands whose result may come from an earlier run."""
+    parser.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="neither use the result of an earlier run nor store this one",
+    )
+
+
+def load(
+    paths: list[str], settings: Settings, cwd: str | None = None, walk: Walk | None = None
+) -> Project:
+    """Read the project, as if `cwd` were the working directory; `walk` is one made already."""
     from kvlint import progress
     from kvlint.discover.project import load_project
 
     progress.tell("reading files")
     # The words that tell a backend from its bytes are no longer the ones to look for.
     prefilter = not any(settings.protocol)
-    return load_project(paths, exclude=settings.exclude, prefilter=prefilter, cwd=cwd)
+    known = {} if walk is None else {"walk": walk}
+    return load_project(paths, exclude=settings.exclude, prefilter=prefilter, cwd=cwd, **known)
 
 
 def texts_of(project: Project) -> dict[str, str]:
@@ -155,6 +168,7 @@ def _overrides(args: argparse.Namespace) -> dict[str, Any]:
         value = getattr(args, option, None)
         given[option] = tuple(value) if isinstance(value, list) else value
     given["show_latent"] = getattr(args, "show_latent", False) or None
+    given["cache"] = False if getattr(args, "no_cache", False) else None
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "check": "find the unsafe status machines of KV-transfer backends",
     "baseline": "write down the findings that are known, so that only new ones count",
     "fix": "rewrite what can be fixed, once it is proven",
+    "cache": "show where the results of earlier runs lie, or remove them",
     "table": "show what each status update does in every state",
     "explain": "show the page of one rule or fix",
     "rules": "list the rules",

@@ -7,36 +7,35 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kvlint import progress
-from kvlint.cli.engine import analysed
-from kvlint.cli.inputs import load, texts_of
+from kvlint.cli.engine import examined
 from kvlint.report.outcome import Outcome
 from kvlint.selection import select
 
 if TYPE_CHECKING:
+    from kvlint.cache.result import Result
     from kvlint.config import Settings
-    from kvlint.discover.project import Project
     from kvlint.findings import Finding, Report
 
 
 def outcome_of(
-    project: Project,
+    result: Result,
     paths: list[str],
     settings: Settings,
     diff_base: str | None = None,
     *,
     fixes: bool = False,
+    verbose: bool = False,
 ) -> Outcome:
     """What is found now, without what a revision or a baseline has already.
 
     With `fixes` it comes with the changes of each fix that is proven.
     """
-    report = analysed(project, settings)
-    selected = select(report.findings, settings)
+    selected = select(result.report.findings, settings)
     root = os.environ.get("GITHUB_WORKSPACE", "")
-    outcome = Outcome(report, selected, settings, texts_of(project), root)
+    outcome = Outcome(result.report, selected, settings, result.texts, root)
     found = selected.shown
     if diff_base is not None:
-        _take_out_standing(outcome, diff_base, paths)
+        _take_out_standing(outcome, diff_base, paths, verbose)
     if settings.baseline is not None:
         _take_out_known(outcome, settings.baseline, paths, found)
     if fixes and any(f.fixes for f in outcome.shown):
@@ -46,25 +45,19 @@ def outcome_of(
     return outcome
 
 
-def _take_out_standing(outcome: Outcome, base: str, paths: list[str]) -> None:
+def _take_out_standing(outcome: Outcome, base: str, paths: list[str], verbose: bool) -> None:
     """Leave what the revision does not have."""
     from kvlint.difference import since
 
     settings = outcome.settings
-    difference = since(
-        base,
-        paths,
-        outcome.report,
-        settings,
-        lambda there, cwd: _analysed_there(there, settings, cwd),
-    )
+
+    def analyse(there: list[str], cwd: str, top: str) -> Report:
+        with progress.part("the revision"):
+            return examined(there, settings, verbose=verbose, cwd=cwd, top=top).report
+
+    difference = since(base, paths, outcome.report, settings, analyse)
     outcome.difference = difference
     outcome.selected.shown = difference.introduced
-
-
-def _analysed_there(paths: list[str], settings: Settings, cwd: str) -> Report:
-    with progress.part("the revision"):
-        return analysed(load(paths, settings, cwd), settings)
 
 
 def _take_out_known(

@@ -10,7 +10,7 @@ from kvlint.config import Settings
 
 _NAMES = (
     *("select", "ignore", "exclude", "fail_on", "show_latent", "output_format", "baseline"),
-    *("preemptions", "max_states", "max_seconds", "jobs"),
+    *("preemptions", "max_states", "max_seconds", "jobs", "cache"),
 )
 _UNSET = {
     "output_format": "full on a terminal, else concise",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 
 
 def may_be_installed(name: str, importer: str) -> bool:
@@ -55,18 +56,59 @@ def _added(site: str) -> list[str]:
     return folders
 
 
-def _may_lie_in(path: list[str], top: str) -> bool:
-    """Whether it is worth importing astroid (a tenth of a second) to look for a package."""
+def _editable(top: str) -> Iterator[str]:
+    """Where setuptools' finders of editable installs that are no folders on the path have `top`."""
     for finder in sys.meta_path:
         if "Editable" in getattr(finder, "__name__", ""):
-            # setuptools' finder of an editable install that is no folder on the path
             known = getattr(sys.modules.get(finder.__module__), "MAPPING", {top: ""})
-            if any(name.partition(".")[0] == top for name in known):
-                return True
+            yield from (known[name] for name in known if name.partition(".")[0] == top)
+
+
+def _may_lie_in(path: list[str], top: str) -> bool:
+    """Whether it is worth importing astroid (a tenth of a second) to look for a package."""
+    if any(True for _ in _editable(top)):
+        return True
     return any(
         os.path.isdir(os.path.join(entry, top)) or os.path.isfile(os.path.join(entry, f"{top}.py"))
         for entry in path
     )
+
+
+class Shelf:
+    """What lies where `locate` looks; each folder is listed once."""
+
+    def __init__(self) -> None:
+        self._path: list[str] | None = None
+        self._names: dict[str, dict[str, list[str]]] = {}
+
+    def state(self, name: str) -> list[list[str]]:
+        """What there is for a dotted name: while this stays the same, so does `locate`'s answer."""
+        if self._path is None:
+            self._path = search_path()
+        parts = name.split(".")
+        state = [[place] for place in _editable(parts[0])]
+        for entry in (*self._path, *(os.path.dirname(place) for [place] in state)):
+            folder = entry
+            for part in parts:
+                here = [*self._called(folder, "__init__"), *self._called(folder, part)]
+                if folder != entry or self._called(folder, part):
+                    state.append([folder, *here])
+                folder = os.path.join(folder, part)
+                if not os.path.isdir(folder):
+                    break
+        return state
+
+    def _called(self, folder: str, stem: str) -> list[str]:
+        """The entries of a folder with this name, whatever they end in."""
+        if folder not in self._names:
+            known = self._names[folder] = {}
+            try:
+                names = sorted(os.listdir(folder))
+            except OSError:
+                names = []
+            for name in names:
+                known.setdefault(name.partition(".")[0], []).append(name)
+        return self._names[folder].get(stem, [])
 
 
 def locate(name: str, path: list[str] | None = None) -> tuple[str | None, str, str]:

@@ -10,7 +10,7 @@ from kvlint.discover.loader import Loader
 from kvlint.discover.project import Module, Project
 from kvlint.discover.scan import scan
 from kvlint.discover.source import SourceError, check, read_bytes
-from kvlint.discover.walk import Walk, display_path
+from kvlint.discover.walk import Walk, display_path, walked
 from kvlint.findings import Gap
 
 # A run of at most this many files looks at every file closely: a syntax error shows in any of
@@ -25,12 +25,11 @@ def load(
     exclude: Sequence[str] = (),
     prefilter: bool = True,
     cwd: str | None = None,
+    walk: Walk | None = None,
 ) -> Project:
     """See `kvlint.discover.project.load_project`."""
     cwd = os.path.abspath(cwd or os.getcwd())
-    walk = Walk(cwd, exclude)
-    for path in paths:
-        walk.add(path)
+    walk = walk or walked(paths, exclude=exclude, cwd=cwd)
     project = Project(problems=walk.problems, files=len(walk.files))
     loader = Loader(project, cwd, _roots(cwd))
     project.loader = loader

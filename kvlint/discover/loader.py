@@ -6,6 +6,7 @@ import ast
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kvlint.discover import prefilter as gate
 from kvlint.discover import source
@@ -23,6 +24,9 @@ from kvlint.discover.tables import dotted, fill
 from kvlint.discover.walk import display_path
 from kvlint.findings import Gap
 
+if TYPE_CHECKING:
+    from kvlint.discover import installed
+
 _SMALL = 30_000  # bytes; such a file costs no more to parse than to think about
 _MAX_HOPS = 32  # imports followed for one name; more is a cycle
 
@@ -35,11 +39,13 @@ class Loader:
         self.cwd = cwd
         self.layout = Layout(roots)
         self.checked: dict[str, ast.Module] = {}  # parsed for its errors; may still be needed
+        self.outside: dict[str, list[list[str]]] = {}  # looked for there, and what there was
         self._by_path: dict[str, Module | None] = {}
         self._dropped: set[str] = set()
         self._linking: set[ClassInfo] = set()
         self._matters: dict[ClassInfo, bool] = {}
         self._sparing = False
+        self._shelf: installed.Shelf | None = None
 
     def add(self, path: str, data: bytes) -> Module:
         """Take a file that the run is about; raises `SourceError` if it cannot be parsed."""
@@ -258,6 +264,8 @@ class Loader:
 
         if not installed.may_be_installed(name, module.name):
             return None
+        self._shelf = self._shelf or installed.Shelf()
+        self.outside.setdefault(name, self._shelf.state(name))
         file_name, _, rest = installed.locate(name)
         if file_name is None:
             return None

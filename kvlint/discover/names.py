@@ -84,6 +84,10 @@ class Layout:
             known = self._is_file[path] = os.path.isfile(path)
         return known
 
+    def asked(self) -> dict[str, bool]:
+        """The paths that were looked for so far, and whether there is such a file."""
+        return dict(self._is_file)
+
     def module_in(self, folder: str, parts: Sequence[str]) -> str | None:
         """The file of the module `parts` below `folder`."""
         stem = os.path.join(folder, *parts)

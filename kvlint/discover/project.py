@@ -16,6 +16,7 @@ from kvlint.findings import Gap
 
 if TYPE_CHECKING:
     from kvlint.discover.loader import Loader
+    from kvlint.discover.walk import Walk
     from kvlint.programs.ir import Program
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -175,14 +176,16 @@ def load_project(
     exclude: Sequence[str] = (),
     prefilter: bool = True,
     cwd: str | None = None,
+    walk: Walk | None = None,
 ) -> Project:
     """Read and parse what a run needs from `paths` (see `default_paths` for a run without any).
 
+    `walk` is what a walk over them gave, for a caller that has one already.
     Raises `UsageError` for a path that does not exist and for a folder without a Python file.
     """
     from kvlint.discover.load import load
 
-    return load(paths, exclude=exclude, prefilter=prefilter, cwd=cwd)
+    return load(paths, exclude=exclude, prefilter=prefilter, cwd=cwd, walk=walk)
 
 
 def default_paths(cwd: str | None = None) -> list[str]:

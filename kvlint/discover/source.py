@@ -23,6 +23,10 @@ class SourceError(Exception):
         self.line = line
 
 
+Contents = dict[str, bytes | SourceError]
+_frozen: Contents | None = None
+
+
 @contextmanager
 def instead(contents: Mapping[str, bytes]) -> Iterator[None]:
     """Within, the files at these full paths have other contents than on disk."""
@@ -33,6 +37,17 @@ def instead(contents: Mapping[str, bytes]) -> Iterator[None]:
     finally:
         _replaced.clear()
         _replaced.update(before)
+
+
+@contextmanager
+def frozen(contents: Contents) -> Iterator[None]:
+    """Within, each file is read once: what `contents` has is not read again, the rest goes in."""
+    global _frozen
+    before, _frozen = _frozen, contents
+    try:
+        yield
+    finally:
+        _frozen = before
 
 
 @contextmanager
@@ -50,6 +65,27 @@ def read_bytes(path: str) -> bytes:
     """The content of a file of bearable size."""
     if path in _replaced:
         return _replaced[path]
+    if _frozen is None:
+        return _read(path)
+    if path not in _frozen:
+        _frozen[path] = outcome(path)
+    known = _frozen[path]
+    if isinstance(known, SourceError):
+        raise known
+    return known
+
+
+def outcome(path: str) -> bytes | SourceError:
+    """What reading a file gives: its content, or why there is none."""
+    if path in _replaced:
+        return _replaced[path]
+    try:
+        return _read(path)
+    except SourceError as error:
+        return error
+
+
+def _read(path: str) -> bytes:
     try:
         # Without the layers of open(): a run over a large tree reads thousands of files.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))

@@ -118,6 +118,17 @@ class Walk:
         return not any(excludes(pattern, shown) for pattern in self._exclude)
 
 
+def walked(paths: Sequence[str], *, exclude: Sequence[str] = (), cwd: str) -> Walk:
+    """The files of a run over these paths.
+
+    Raises `UsageError` for a path that does not exist and for a folder without a Python file.
+    """
+    walk = Walk(cwd, exclude)
+    for path in paths:
+        walk.add(path)
+    return walk
+
+
 def _name(entry: os.DirEntry[str]) -> str:
     return entry.name
 

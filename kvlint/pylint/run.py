@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kvlint.cli.inputs import load
+from kvlint.catalog import UNREADABLE_FILE
+from kvlint.cli.engine import examined
 from kvlint.cli.outcome import outcome_of
 from kvlint.config import Settings, load_settings
-from kvlint.discover.project import Project
 from kvlint.discover.source import instead
 from kvlint.discover.walk import Walk
 from kvlint.errors import UsageError
@@ -69,9 +69,8 @@ def _analysed(given: Given, jobs: int | None) -> Result:
     if not paths:
         return Result()
     settings = settings._replace(jobs=jobs or settings.jobs)
-    project = load(paths, settings)
-    outcome = outcome_of(project, paths, settings)
-    result = Result(notes=[*_problems(project), *_reservations(outcome)])
+    outcome = outcome_of(examined(paths, settings), paths, settings)
+    result = Result(notes=[*_problems(outcome), *_reservations(outcome)])
     for finding in outcome.shown:
         result.findings.setdefault(os.path.abspath(finding.span.path), []).append(finding)
     for gap in outcome.report.gaps:
@@ -90,11 +89,12 @@ def _holds_python(path: str, settings: Settings) -> bool:
     return True
 
 
-def _problems(project: Project) -> Iterator[Note]:
+def _problems(outcome: Outcome) -> Iterator[Note]:
     """Folders that cannot be listed: pylint visits no file for which they could be said."""
-    for gap in project.problems:
-        if os.path.isdir(gap.path):
-            yield Note(messages.FAILED, one_line(f"{gap.path}: {gap.message}"))
+    for finding in outcome.report.findings:
+        path = finding.span.path
+        if finding.rule == UNREADABLE_FILE and os.path.isdir(path):
+            yield Note(messages.FAILED, one_line(f"{path}: {finding.message}"))
 
 
 def _reservations(outcome: Outcome) -> Iterator[Note]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ class Outcome:
     report: Report
     selected: Selected
     settings: Settings
-    texts: dict[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
     difference: Difference | None = None
     stale: list[Entry] = field(default_factory=list)

@@ -12,7 +12,7 @@ class Sources:
     """
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
-        self._texts = dict(texts or {})
+        self._texts = texts or {}
         self._lines: dict[str, list[str]] = {}
 
     def line(self, path: str, number: int) -> str | None:

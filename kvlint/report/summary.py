@@ -185,14 +185,23 @@ def _cleared_by(one: Searched) -> str:
 
 
 def statistics(
-    searched: Sequence[Searched], shown: Sequence[Finding], files: int, seconds: float
+    searched: Sequence[Searched],
+    shown: Sequence[Finding],
+    files: int,
+    seconds: float,
+    *,
+    cached: bool,
 ) -> str:
-    """Findings by rule, what each class's threads are, and the time it took."""
+    """Findings by rule, what each class's threads are, and the time it took.
+
+    If the result is `cached` the searches have the times of the run that made them.
+    """
     by_rule = Counter((finding.rule, finding.name) for finding in shown)
     wide = max((len(name) for _, name in by_rule), default=0)
     lines = [f"{rule} {name:{wide}} {by_rule[rule, name]:>5}" for rule, name in sorted(by_rule)]
     lines += [_class_line(one) for one in searched]
-    lines.append(f"read {plural(files, 'file')} in {seconds:.2f} s")
+    earlier = "; the result and the times of its searches are from the cache" if cached else ""
+    lines.append(f"read {plural(files, 'file')} in {seconds:.2f} s{earlier}")
     return "".join(line + "\n" for line in lines)
 
 

@@ -191,9 +191,9 @@ def test_patterns_are_relative_to_the_file(
         ('fail_on = "error"', "tool.kvlint: unknown key 'fail_on' (did you mean fail-on?)"),
         (
             "zzz = 1",
-            "tool.kvlint: unknown key 'zzz' (known: baseline, environment, exclude, fail-on, "
-            "ignore, jobs, max-seconds, max-states, output-format, per-file-ignores, preemptions, "
-            "protocol, select, show-latent)",
+            "tool.kvlint: unknown key 'zzz' (known: baseline, cache, environment, exclude, "
+            "fail-on, ignore, jobs, max-seconds, max-states, output-format, per-file-ignores, "
+            "preemptions, protocol, select, show-latent)",
         ),
         ('select = "KV1"', "tool.kvlint.select: expected a list of strings, found a string"),
         ('select = ["KV1", 2]', "tool.kvlint.select: expected a list of strings, found a list "

@@ -30,6 +30,7 @@ OTHER = '[tool.kvlint]\nignore = ["KV102"]\n'
 # What a run of each command needs, for an internal error in it.
 NEEDS = {
     "baseline": "kvlint.discover.project.load_project",
+    "cache": "kvlint.cache.place.folder",
     "completion": "argcomplete.shell_integration.shellcode",
     "explain": "kvlint.catalog.folder",
     "fix": "kvlint.fix.overlay.load_project",
@@ -40,12 +41,14 @@ NEEDS = {
 class Case(NamedTuple):
     """A call that ends otherwise with `words`, which begin with the option.
 
-    `broken` says that something in it raises an error that no one expects.
+    `broken` says that something in it raises an error that no one expects, `cached` that there is
+    a cache, in the folder `cache`.
     """
 
     call: str
     words: str
     broken: bool = False
+    cached: bool = False
 
 
 def _inputs(call: str, here: str) -> dict[str, Case]:
@@ -85,6 +88,7 @@ CASES = {
         **_selection(CHECK),
         **_search(CHECK),
         **_common(CHECK),
+        "--no-cache": Case(CHECK, "--no-cache", cached=True),
         "--output-format": Case(CHECK, "--output-format json"),
         "--sarif-output": Case(CHECK, "--sarif-output out.sarif"),
         "--sarif-fixes": Case(f"{CHECK} --output-format sarif", "--sarif-fixes"),
@@ -102,6 +106,7 @@ CASES = {
         **_selection(WRITE),
         **_search(WRITE),
         **_common(WRITE),
+        "--no-cache": Case(WRITE, "--no-cache", cached=True),
         "--baseline": Case(WRITE, "--baseline other.json"),
         "--force": Case(f"{WRITE} --baseline known.json", "--force"),
         "--verbose": Case(WRITE, "--verbose", broken=True),
@@ -118,6 +123,10 @@ CASES = {
         "--no-verify": Case(FIX, "--no-verify"),
         "--color": Case("fix conn.py --diff", "--color always"),
         "--verbose": Case(FIX, "--verbose", broken=True),
+    },
+    "cache": {
+        **_common("cache dir"),
+        "--verbose": Case("cache dir", "--verbose", broken=True),
     },
     "table": {
         **_inputs("table .", "table ."),
@@ -167,7 +176,10 @@ def spelling(command: str, option: str) -> str:
 
 
 class Outcome(NamedTuple):
-    """All that a call leaves: its end, its output, the files, and how many processes it wanted."""
+    """All that a call leaves: its end, its output, the files, and how many processes it wanted.
+
+    Of files in folders only the names are kept: an entry of the cache holds times.
+    """
 
     code: int
     out: str
@@ -199,6 +211,7 @@ def outcome(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callab
         jobs.clear()
         code, out, err = run(*argv)
         files = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+        files |= {str(p.relative_to(folder)): b"" for p in folder.glob("cache/**/*")}
         return Outcome(code, out, err, files, list(jobs))
 
     known = "{}"
@@ -226,6 +239,9 @@ def test_every_option_does_something(
     name = spelling(command, option)
     case = CASES[command][name]
     words = [option, *case.words.split()[1:]]
+    if case.cached:
+        monkeypatch.delenv("KVLINT_NO_CACHE")
+        monkeypatch.setenv("KVLINT_CACHE_DIR", "cache")
     if case.broken:
         monkeypatch.setattr(NEEDS[command], _raise)
     without = outcome(*case.call.split())

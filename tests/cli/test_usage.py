@@ -18,7 +18,7 @@ from .conftest import Engine, Run
         (["chek"], "unknown command 'chek' (did you mean check?)"),
         (
             ["zzz"],
-            "unknown command 'zzz' (known: check, baseline, fix, table, explain, rules, "
+            "unknown command 'zzz' (known: check, baseline, fix, cache, table, explain, rules, "
             "completion)",
         ),
         (

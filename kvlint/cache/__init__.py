@@ -1,0 +1,1 @@
+"""Results of earlier runs, kept outside the tree that they are about."""
