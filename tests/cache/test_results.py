@@ -11,7 +11,6 @@ import pytest
 from kvlint.cli import engine
 from kvlint.cli.check import _details
 from kvlint.cli.formats import rendered
-from kvlint.cli.main import Parser
 from kvlint.cli.outcome import outcome_of
 from kvlint.config import OUTPUT_FORMATS, Settings
 from kvlint.report.style import Style
