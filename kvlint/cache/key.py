@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kvlint import __version__, catalog
 from kvlint.config import Settings
 from kvlint.discover.source import Contents, SourceError
-from kvlint.discover.walk import Walk, display_path
+from kvlint.discover.walk import Walk
 
 # What a report does not depend on: its form, what is taken out of it later, and how soon it is
 # there. A search that ran out of time is not stored.
@@ -58,8 +58,7 @@ def key(spot: Spot, walk: Walk, contents: Contents, settings: Settings) -> str:
     about += [f"{n}={v!r}" for n, v in settings._asdict().items() if n not in _LATER | _SPEED]
     about += map(repr, walk.problems)
     files = [
-        (display_path(path, spot.cwd), path in walk.explicit, _extent(contents[path]))
-        for path in walk.files
+        (spot.relative(path), path in walk.explicit, _extent(contents[path])) for path in walk.files
     ]
     digest = hashlib.sha256(repr((about, files)).encode("utf-8", "surrogatepass"))
     for path in walk.files:

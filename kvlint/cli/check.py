@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -129,16 +130,9 @@ def _whole_run(
     from kvlint.cli.outcome import outcome_of
     from kvlint.cli.status_line import status_line
 
-    with status_line():
+    with status_line(), _held_still(args):
         result = examined(paths, settings, verbose=args.verbose)
-        outcome = outcome_of(
-            result,
-            paths,
-            settings,
-            args.diff_base,
-            fixes=args.sarif_fixes,
-            verbose=args.verbose,
-        )
+        outcome = outcome_of(result, paths, settings, args.diff_base, fixes=args.sarif_fixes)
     if args.sarif_output is not None:
         _write(args.sarif_output, sarif(outcome))
     out(rendered(outcome, form, style))
@@ -149,6 +143,15 @@ def _whole_run(
     _statistics(args, searched, outcome.shown, result.files, start, cached=result.from_cache)
     warn(summary.reservations(outcome))
     return outcome.status
+
+
+def _held_still(args: argparse.Namespace) -> AbstractContextManager[None]:
+    """Where the files are read again for the fixes, they have to be those of the findings."""
+    if not args.sarif_fixes:
+        return nullcontext()
+    from kvlint.discover import source
+
+    return source.frozen({})
 
 
 def _details(outcome: Outcome) -> str:

@@ -24,7 +24,6 @@ def outcome_of(
     diff_base: str | None = None,
     *,
     fixes: bool = False,
-    verbose: bool = False,
 ) -> Outcome:
     """What is found now, without what a revision or a baseline has already.
 
@@ -35,7 +34,7 @@ def outcome_of(
     outcome = Outcome(result.report, selected, settings, result.texts, root)
     found = selected.shown
     if diff_base is not None:
-        _take_out_standing(outcome, diff_base, paths, verbose)
+        _take_out_standing(outcome, diff_base, paths)
     if settings.baseline is not None:
         _take_out_known(outcome, settings.baseline, paths, found)
     if fixes and any(f.fixes for f in outcome.shown):
@@ -45,7 +44,7 @@ def outcome_of(
     return outcome
 
 
-def _take_out_standing(outcome: Outcome, base: str, paths: list[str], verbose: bool) -> None:
+def _take_out_standing(outcome: Outcome, base: str, paths: list[str]) -> None:
     """Leave what the revision does not have."""
     from kvlint.difference import since
 
@@ -53,7 +52,7 @@ def _take_out_standing(outcome: Outcome, base: str, paths: list[str], verbose: b
 
     def analyse(there: list[str], cwd: str, top: str) -> Report:
         with progress.part("the revision"):
-            return examined(there, settings, verbose=verbose, cwd=cwd, top=top).report
+            return examined(there, settings, cwd=cwd, top=top).report
 
     difference = since(base, paths, outcome.report, settings, analyse)
     outcome.difference = difference

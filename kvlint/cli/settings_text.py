@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from kvlint.cache import place
 from kvlint.config import Settings
 
 _NAMES = (
@@ -34,6 +35,8 @@ def _lines(settings: Settings) -> Iterator[str]:
             yield f"# {_key(name)}: {_UNSET[name]}"
         else:
             yield f"{_key(name)} = {_value(value)}"
+            if name == "cache" and value and place.is_off():
+                yield f"# {place.OFF} turns it off"
     yield ""
     yield "[tool.kvlint.per-file-ignores]"
     for pattern, selectors in settings.per_file_ignores:

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 
-from kvlint.cli.streams import is_terminal, width_of
+from kvlint.cli.streams import above, is_terminal, width_of
 from kvlint.progress import told_to
+from kvlint.report.style import DEFAULT_WIDTH
 
 DELAY = 2.0  # seconds that nobody minds to wait
 INTERVAL = 1.0  # seconds between two drawings in which only the time changes
@@ -36,7 +37,7 @@ def status_line() -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, line.draw)
     signal.setitimer(signal.ITIMER_REAL, DELAY, INTERVAL)
     try:
-        with told_to(line.tell):
+        with told_to(line.tell), above(line.erase):
             yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -80,7 +81,8 @@ class StatusLine:
 
     def _width(self) -> int:
         with suppress(OSError):
-            return min(width_of(sys.stderr), os.get_terminal_size(sys.stderr.fileno()).columns)
+            columns = os.get_terminal_size(sys.stderr.fileno()).columns
+            return min(width_of(sys.stderr), columns or DEFAULT_WIDTH)  # 0: it does not tell
         return 1
 
     def _write(self, data: bytes) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from kvlint.errors import UsageError
@@ -25,8 +26,24 @@ def out(text: str) -> None:
         raise UsageError(f"cannot write the output: {error.strerror or error}") from None
 
 
+_make_room: Callable[[], None] | None = None
+
+
+@contextmanager
+def above(make_room: Callable[[], None]) -> Iterator[None]:
+    """Within, `make_room` is called before anything is written to stderr."""
+    global _make_room
+    before, _make_room = _make_room, make_room
+    try:
+        yield
+    finally:
+        _make_room = before
+
+
 def warn(text: str) -> None:
     """Write to stderr, which may be closed."""
+    if _make_room is not None and text:
+        _make_room()
     with suppress(OSError, ValueError):
         write(sys.stderr, text)
 

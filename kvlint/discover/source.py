@@ -48,6 +48,8 @@ def frozen(contents: Contents) -> Iterator[None]:
         yield
     finally:
         _frozen = before
+        if before is not None:
+            before.update(contents)  # the same files for whoever reads on
 
 
 @contextmanager
@@ -67,9 +69,7 @@ def read_bytes(path: str) -> bytes:
         return _replaced[path]
     if _frozen is None:
         return _read(path)
-    if path not in _frozen:
-        _frozen[path] = outcome(path)
-    known = _frozen[path]
+    known = outcome(path)
     if isinstance(known, SourceError):
         raise known
     return known
@@ -79,6 +79,14 @@ def outcome(path: str) -> bytes | SourceError:
     """What reading a file gives: its content, or why there is none."""
     if path in _replaced:
         return _replaced[path]
+    if _frozen is None:
+        return _tried(path)
+    if path not in _frozen:
+        _frozen[path] = _tried(path)
+    return _frozen[path]
+
+
+def _tried(path: str) -> bytes | SourceError:
     try:
         return _read(path)
     except SourceError as error:

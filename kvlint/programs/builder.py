@@ -46,6 +46,7 @@ class Builder:
         self.results: dict[str, Value] = {}
         self.plain_results: set[str] = set()
         self.tuples: set[str] = set()
+        self.taken: dict[str, str] = {}  # locals with an item, by the queue that it was taken from
         self.checked: set[str] = set()
         self.awaiting = False
         self.ambiguous = False  # a setting decides which of several functions is called

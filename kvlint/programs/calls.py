@@ -262,6 +262,7 @@ class Calls(Expressions):
         queue = base.name if isinstance(base, QueueRef) else ""
         if name in ("get", "get_nowait", "popleft"):
             dst = self.fresh("chunk")
+            self.taken[dst] = queue
             self.emit(Op.TAKE, ctx, node, dst=dst, name=queue)
             return Var(dst)
         if name in ("put", "put_nowait", "append", "appendleft"):

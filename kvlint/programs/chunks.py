@@ -27,25 +27,29 @@ def last_expressions(item: ast.expr) -> tuple[ast.expr, ...]:
     return ()
 
 
-def last_places(protocol: Protocol) -> frozenset[int]:
-    """The places that say so in every tuple that is put on a queue, by the sender's names.
+def last_places(protocol: Protocol) -> dict[str, frozenset[int]]:
+    """For each queue, the places that say so in every tuple put on it, by the sender's names.
 
     Whoever takes the tuple apart may call them something else.
     """
-    found = [p for p in map(_places, _put(protocol)) if p]
-    return frozenset.intersection(*found) if found else frozenset()
+    found: dict[str, frozenset[int]] = {}
+    for queue, item in _put(protocol):
+        places = _places(item)
+        found[queue] = found.get(queue, places) & places
+    return found
 
 
-def _put(protocol: Protocol) -> Iterator[ast.expr]:
+def _put(protocol: Protocol) -> Iterator[tuple[str, ast.Tuple]]:
+    """(queue, tuple) of every tuple that is put on a queue."""
     for cls in protocol.classes:
         fact = protocol.facts.get(cls)
         for name, call, _ in fact.calls if fact is not None else ():
             if call.args and isinstance(call.func, ast.Attribute):
-                known = terminal_name(call.func.value) in protocol.queues
-                if name in PUTS or (known and name in LIST_PUTS):
-                    yield call.args[0]
+                queue, item = terminal_name(call.func.value), call.args[0]
+                sure = name in PUTS or (queue in protocol.queues and name in LIST_PUTS)
+                if sure and queue is not None and isinstance(item, ast.Tuple):
+                    yield queue, item
 
 
-def _places(item: ast.expr) -> frozenset[int]:
-    parts = item.elts if isinstance(item, ast.Tuple) else []
-    return frozenset(i for i, part in enumerate(parts) if says_last(terminal_name(part)))
+def _places(item: ast.Tuple) -> frozenset[int]:
+    return frozenset(i for i, e in enumerate(item.elts) if says_last(terminal_name(e)))

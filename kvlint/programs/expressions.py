@@ -280,12 +280,21 @@ class Expressions(Builder):
             local = f"{name}@{ctx.ident}"
             self.emit(Op.SET, ctx, node, dst=local, args=(value,))
             ctx.names[name] = Var(local)
+            self._bind_item(local, value)
         elif isinstance(value, InnerRef):  # other branches may bind the name to something else
             local = f"{name}@{ctx.ident}"
             self.emit(Op.SET, ctx, node, dst=local, args=(value.value,))
             ctx.names[name] = InnerRef(value.table, Var(local))
         else:
             ctx.names[name] = value
+
+    def _bind_item(self, local: str, value: Const | Var) -> None:
+        """Remember which queue an item in a local came from; another value hides it."""
+        queue = self.taken.get(value.name) if isinstance(value, Var) else None
+        if queue is not None:
+            self.taken[local] = queue
+        else:
+            self.taken.pop(local, None)
 
     def _value_IfExp(self, node: ast.IfExp, ctx: Context) -> Value:
         yes, no, done = Label(), Label(), Label()

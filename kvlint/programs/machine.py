@@ -229,7 +229,10 @@ class Machine:
             return UNKNOWN
         members = [v for v in values if isinstance(v, Member)]
         pick = max if instr.op is Op.MAX else min
-        return pick(members, key=lambda m: m.value)
+        try:
+            return pick(members, key=lambda m: m.value)
+        except TypeError:  # of an enum with values of several types
+            return UNKNOWN
 
     # -- tables ----------------------------------------------------------------------
 

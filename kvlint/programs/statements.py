@@ -127,7 +127,8 @@ class Statements(Calls):
             return Var(f"{value.name}#{index}")
         name = terminal_name(target) or ""
         row = self.protocol.row_index == index
-        if says_last(name) or (index in self.protocol.last_places and not row):
+        places = self.protocol.last_places.get(self.taken.get(value.name, ""), ())
+        if says_last(name) or index in places:
             dst = self.fresh(name or "part")
             self.emit(Op.CHUNK_FIELD, ctx, node, dst=dst, args=(value,), name=name)
             return Var(dst)

@@ -150,8 +150,8 @@ class Protocol:
         return None
 
     @cached_property
-    def last_places(self) -> frozenset[int]:
-        """Where a tuple on a queue says whether it is the last chunk."""
+    def last_places(self) -> dict[str, frozenset[int]]:
+        """Where the tuples on each queue say whether it is the last chunk."""
         from kvlint.programs.chunks import last_places
 
         return last_places(self)

@@ -11,6 +11,7 @@ import os
 import pickle
 import signal
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,7 @@ class _Crew:
                 while not self._has_room(self.jobs):
                     self._wait()
                 self._fork(index)
-        for index in self.waiting:
+        for index in self.waiting:  # what is not worth a fork, or did not get one
             self.found[index] = gather(self.systems[index], self.bounds)
             self._tell()
         while self.children:
@@ -82,12 +83,17 @@ class _Crew:
     def stop(self) -> None:
         """End the children that are left after an error."""
         for child in self.children.values():
-            child.process.terminate()
+            child.process.kill()
+        for child in self.children.values():
             child.process.join()
 
     def _fork(self, index: int) -> None:
+        others = [child.reading for child in self.children.values()]
+        try:
+            self.children[index] = _Child(self.systems[index], self.bounds, others)
+        except OSError:  # too many processes, or too little memory for one more
+            return
         self.waiting.remove(index)
-        self.children[index] = _Child(self.systems[index], self.bounds)
 
     def _has_room(self, most: int) -> bool:
         """Whether fewer than so many children run; what others have found is taken."""
@@ -112,20 +118,23 @@ class _Crew:
 
 
 class _Child:
-    """A process that searches one system."""
+    """A process that searches one system; `others` are the pipes from those that run already."""
 
-    def __init__(self, system: System, bounds: Bounds) -> None:
+    def __init__(self, system: System, bounds: Bounds, others: Sequence[Connection]) -> None:
         # Slow to import, and most runs need none of it.
         from multiprocessing import get_context
 
         context = get_context("fork")
         self.parts = Parts([system])
         self.reading, writing = context.Pipe(duplex=False)
+        foreign = [*others, self.reading]
         self.process = context.Process(
-            target=_search, args=(system, bounds, self.parts, writing), daemon=True
+            target=_search, args=(system, bounds, self.parts, writing, foreign), daemon=True
         )
-        self.process.start()
-        writing.close()
+        try:
+            self.process.start()
+        finally:
+            writing.close()
 
     def is_done(self) -> bool:
         """Whether it has sent something, or died."""
@@ -134,27 +143,50 @@ class _Child:
     def result(self) -> Evidence:
         """What it found; raises what it raised."""
         try:
-            error, data = self.reading.recv()
-        except EOFError:
+            error, trace, data = self.reading.recv()
+        except (EOFError, OSError):  # before it sent anything, or in the middle
             raise UsageError(
                 "a process of the search was killed (out of memory?); --jobs 1 needs none"
             ) from None
         finally:
             self.process.join()
-        if error is not None:
-            raise error
+        if error:
+            raise pickle.loads(error) from _InChild(trace)
         return self.parts.load(data)
 
 
-def _search(system: System, bounds: Bounds, parts: Parts, writing: Connection) -> None:
+class _InChild(Exception):
+    """Stands for the traceback of an error in a child; its text is that traceback."""
+
+
+def _search(
+    system: System,
+    bounds: Bounds,
+    parts: Parts,
+    writing: Connection,
+    foreign: Sequence[Connection],
+) -> None:
     """What a child does."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # it goes without a word; the parent speaks
-    outcome: tuple[Exception | None, bytes]
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # it goes without a word; the parent speaks
+    # Only the parent may hold these: a child that writes to a parent that is gone has to notice.
+    for reading in foreign:
+        reading.close()
     try:
-        outcome = None, parts.dump(gather(system, bounds))
+        outcome = b"", "", parts.dump(gather(system, bounds))
     except Exception as error:
-        outcome = error, b""
+        outcome = _pickled(error), "".join(traceback.format_exception(error)), b""
     writing.send(outcome)
+
+
+def _pickled(error: Exception) -> bytes:
+    """The error as it can be sent: as itself, if it can be made again from what it holds."""
+    try:
+        data = pickle.dumps(error)
+        pickle.loads(data)
+    except Exception:
+        return pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
+    return data
 
 
 def _size(system: System) -> int:

@@ -56,5 +56,19 @@ def test_a_result_with_paths_of_the_temporary_folder_is_not_stored(
         assert (len(analyses), len(entries(folder))) == (count, 1)
 
 
+def test_a_path_beside_a_subfolder_is_found_again(
+    check: Check, folder: Path, analyses: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though its files lie under another name each time."""
+    write("pkg/old.py", GOOD)
+    monkeypatch.chdir("pkg/deep")
+    given = (".", "../deep/other.py", "../../__init__.py", "--isolated", "--diff-base", "HEAD")
+    first = check(*given)
+    stored = entries(folder)
+    del analyses[:]
+    same(check(*given), first)
+    assert (len(analyses), entries(folder)) == (0, stored)
+
+
 def test_a_tree_as_it_was_has_nothing_new(check: Check) -> None:
     assert "0 introduced, 0 fixed, 3 standing" in check(*GIVEN).out

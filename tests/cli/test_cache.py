@@ -97,8 +97,13 @@ def test_no_cache(
     assert len(os.listdir(folder)) == 3
 
 
-def test_the_settings_say_whether_there_is_one(run: Run) -> None:
-    assert "\ncache = true\n" in run("check", "--show-settings").out
+def test_the_settings_say_whether_there_is_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    off = "\ncache = true\n# KVLINT_NO_CACHE turns it off\n"
+    assert off in run("check", "--show-settings").out
+    monkeypatch.delenv("KVLINT_NO_CACHE")
+    shown = run("check", "--show-settings").out
+    assert "\ncache = true\n" in shown
+    assert off not in shown
     Path("pyproject.toml").write_text("[tool.kvlint]\ncache = false\n")
     assert "\ncache = false\n" in run("check", "--show-settings").out
     Path("pyproject.toml").write_text("[tool.kvlint]\ncache = 1\n")

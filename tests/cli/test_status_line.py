@@ -111,6 +111,25 @@ def test_diff_base(tmp_path: Path) -> None:
     assert seen.code == 0
 
 
+def test_a_note_stands_on_a_clean_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    seen = on_terminal(
+        *("check", *FIXTURES, "--isolated", "-v"),
+        before=AT_ONCE,
+        environment={"KVLINT_CACHE_DIR": "file", "KVLINT_NO_CACHE": ""},
+        stdout="out.txt",
+    )
+    notes = [line for line in left(seen.terminal).splitlines() if "note:" in line]
+    assert notes == [f"kvlint: note: no cache: {tmp_path}/file/kvlint-results: Not a directory"]
+
+
+def test_a_terminal_that_does_not_tell_its_size() -> None:
+    seen = on_terminal(
+        "check", *FIXTURES, "--isolated", before=AT_ONCE, columns=0, stdout="out.txt"
+    )
+    assert "searching, 1 of 2 classes" in stages(seen.terminal)
+
+
 def test_an_error_stands_on_a_clean_line() -> None:
     broken = "; import kvlint.discover.project as d; d.load_project = None"
     seen = on_terminal("check", *FIXTURES, before=AT_ONCE + broken)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kvlint.cli import engine
 from kvlint.findings import Finding
 from kvlint.fix import plan, sticky
 from kvlint.fix.text import Patch
@@ -91,6 +92,21 @@ def test_an_editor_makes_what_the_command_makes(
     assert fix("conn.py", "--select", letter).code == 0
     assert made == {Path("conn.py").read_bytes()}
     assert made != {before}
+
+
+def test_a_file_that_is_saved_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Findings and fixes are about one state of it."""
+    before = offered(sarif("--sarif-fixes"))
+    examined = engine.examined
+
+    def then_saved(*given: Any, **named: Any) -> object:
+        result = examined(*given, **named)
+        Path("conn.py").write_text(f"# one\n# two\n{backend()}")
+        return result
+
+    monkeypatch.setattr(engine, "examined", then_saved)
+    assert offered(sarif("--sarif-fixes")) == before
+    assert Path("conn.py").read_text().startswith("# one\n")
 
 
 def test_a_fix_that_holds_only_with_another_is_not_offered() -> None:

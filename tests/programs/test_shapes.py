@@ -475,6 +475,34 @@ def test_the_place_in_the_tuple_tells_the_last_chunk(flag: str) -> None:
     assert reached == {("Waiting", 2), ("Waiting", 1), ("Moving", 1), ("Moving", 0), ("Success", 0)}
 
 
+def test_another_queue_has_its_own_meaning_at_that_place() -> None:
+    source = manager(
+        """
+        def send(self, room, part, is_last):
+            self.jobs.put((room, part, is_last))
+            self.acks.put((room, part, part.ok))
+
+        def start(self):
+            self.acks = queue.Queue()
+
+        def work(self, room, env):
+            room, part, flag = self.acks.get()
+            self.put(room, Poll.Success if flag else Poll.Moving)
+        """
+    )
+    found = protocol(source)
+    runner = machine(found, method(found))
+    ready = start(found, "Waiting", ()).having(queue=(("acks", False), False))
+    assert {state_name(s.status) for _, _, s in walk(runner, ready)} >= {"Moving", "Success"}
+
+
+def test_the_larger_of_values_that_have_no_order_is_unknown() -> None:
+    source = worker("self.status[room] = max(self.status[room], Poll.Moving)")
+    mixed = source.replace("Failed = 0", 'Failed = "x"').replace("IntEnum", "Enum")
+    assert statuses(mixed, "Waiting") == {"Moving"}
+    assert statuses(mixed, "Failed") == {"Failed", "Waiting", "Moving", "Success"}
+
+
 def test_recursion_is_cut() -> None:
     source = manager(
         """

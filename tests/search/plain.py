@@ -70,6 +70,7 @@ class Plain:
         self.driver = Driver(system, run.chunks, run.aborts)
         self.pinned: set[Shared] = set()
         self.events: set[Key] = set()
+        self.visible: set[Key] = set()  # those after which polling may tell that Failed is gone
         self.states = 0
         self._explore()
 
@@ -226,13 +227,20 @@ class Plain:
         if instr is not None and now is not None and before is not now:
             revived = domain.is_failure(before) and not domain.is_failure(now)
             if revived and not self._takes_back(world, who):
-                self.events.add(("resurrected", place_of(instr), now))
+                self._bad(("resurrected", place_of(instr), now), phase, after)
             elif before is None and thread and phase is not None and phase.stage != "new":
-                self.events.add(("zombie", place_of(instr), now))
+                self._bad(("zombie", place_of(instr), now), phase, after)
         died = thread and self.machines[who].code[spot.pc].op is Op.DEAD
         if died:
             self.events.add(("dead-thread", place_of(self.machines[who].code[spot.pc]), None))
         return died
+
+    def _bad(self, key: Key, phase: Phase | None, after: Shared) -> None:
+        self.events.add(key)
+        polled = phase is not None and phase.stage != "gone"
+        domain = self.system.protocol.domain
+        if polled and any(not domain.is_failure(v) for v in self.driver.view(after)):
+            self.visible.add(key)
 
     def _takes_back(self, world: World, who: int) -> bool:
         """Whether a worker revives a room that nobody but itself had failed."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,6 +92,83 @@ def test_a_killed_process_ends_the_run(
     monkeypatch.setattr(parallel, "gather", gather)
     with pytest.raises(UsageError, match=r"was killed .* --jobs 1"):
         gather_all(systems, Bounds(), 2)
+
+
+class Picky(Exception):
+    """Cannot be made again from what it holds."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(f"{what}: {why}")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("hold", [lambda: None, None], ids=["no pickle", "no way back"])
+def test_an_error_that_cannot_be_sent_is_told(
+    systems: list[System], forks: None, monkeypatch: pytest.MonkeyPatch, hold: object
+) -> None:
+    def gather(system: System, bounds: Bounds) -> Evidence:
+        error = Picky("node", "gone")
+        error.hold = hold  # type: ignore[attr-defined]
+        raise error
+
+    monkeypatch.setattr(parallel, "gather", gather)
+    with pytest.raises(RuntimeError, match=r"^Picky: node: gone$") as caught:
+        gather_all(systems, Bounds(), 2)
+    assert "in gather" in str(caught.value.__cause__)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_process_that_is_killed_while_it_sends(
+    systems: list[System], forks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def search(*given: Any) -> None:
+        writing = given[3]
+        os.write(writing.fileno(), (1000).to_bytes(4, "big") + b"a part of it")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(parallel, "_search", search)
+    with pytest.raises(UsageError, match=r"was killed .* --jobs 1"):
+        gather_all(systems, Bounds(), 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_without_another_process_the_search_goes_on_in_this_one(
+    systems: list[System], forks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> int:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(parallel, "gather", lambda system, bounds: Evidence(states=os.getpid()))
+    monkeypatch.setattr(os, "fork", refuse)
+    found = gather_all(systems, Bounds(), 2)
+    assert [e.states for e in found] == [os.getpid()] * len(systems)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_an_error_where_the_systems_are_made_leaves_no_process(
+    systems: list[System], forks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even one that is blocked because nobody reads what it found."""
+    monkeypatch.setattr(parallel, "gather", lambda system, bounds: Evidence(runs=["x" * 10**6]))
+    children: list[int] = []
+    start = parallel._Child.__init__
+
+    def remember(self: Any, *given: Any) -> None:
+        start(self, *given)
+        children.append(self.process.pid)
+
+    monkeypatch.setattr(parallel._Child, "__init__", remember)
+
+    def made() -> Iterator[System]:
+        yield from systems[:3]
+        raise UsageError("no more")
+
+    with pytest.raises(UsageError, match="no more"):
+        gather_all(made(), Bounds(), 3)
+    assert children
+    for child in children:
+        with pytest.raises(ProcessLookupError):
+            os.kill(child, 0)
 
 
 def test_small_systems_are_not_worth_a_process(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 from hypothesis import given, note, settings
 
@@ -27,18 +29,34 @@ def system_of(source: str) -> System:
     return system
 
 
-def found_by(search: Search, outcome: Outcome) -> tuple[set[Shared], set[Key]]:
-    """(final states of pinned rooms, other bad ends by kind, place and status left)."""
+class Found(NamedTuple):
+    """Final states of pinned rooms, other bad ends by kind, place and status left.
+
+    `visible` are those after which polling may tell that Failed is gone.
+    """
+
+    pinned: set[Shared]
+    events: set[Key]
+    visible: set[Key]
+
+
+def found_by(search: Search, outcome: Outcome) -> Found:
+    """What one run of the search found."""
     pinned = {search.graph.shared(end.state) for end in outcome.ends if end.kind == "pinned"}
     events: set[Key] = set()
+    visible: set[Key] = set()
+    domain = search.system.protocol.domain
     for end in outcome.ends:
         if end.event is not None:
-            events.add((end.kind, place_of(end.event.instr), end.event.after.status))
+            key = (end.kind, place_of(end.event.instr), end.event.after.status)
+            events.add(key)
+            if any(not domain.is_failure(value) for value in end.seen):
+                visible.add(key)
         elif end.kind == "dead-thread":
             assert end.last is not None
             assert end.last[2].death is not None
             events.add((end.kind, place_of(end.last[2].death), None))
-    return pinned, events
+    return Found(pinned, events, visible)
 
 
 def live(search: Search, shareds: set[Shared]) -> set[Shared]:
@@ -54,9 +72,10 @@ def compare(system: System, narrow: bool, bound: int, plain_bound: int | None) -
         outcome = search.explore()
         assert outcome.complete
         plain = Plain(system, run, plain_bound)
-        pinned, events = found_by(search, outcome)
-        assert live(search, pinned) == live(search, plain.pinned), run.name
-        assert events == plain.events, run.name
+        found = found_by(search, outcome)
+        assert live(search, found.pinned) == live(search, plain.pinned), run.name
+        assert found.events == plain.events, run.name
+        assert found.visible == plain.visible, run.name
         if plain_bound is not None:
             assert outcome.states <= plain.states
 
@@ -92,7 +111,7 @@ def test_a_thread_that_spins_is_not_stuck(bound: int) -> None:
     system = system_of(spinning())
     for run in runs(system, 1):
         search = Search(system, run, True, bound, NO_LIMIT)
-        pinned, events = found_by(search, search.explore())
+        pinned, events, _ = found_by(search, search.explore())
         plain = Plain(system, run, bound)
         assert live(search, pinned) == live(search, plain.pinned), run.name
         assert events == plain.events, run.name
