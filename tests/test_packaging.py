@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,6 +49,32 @@ def test_every_module_is_installed(environment: Path, tmp_path: Path) -> None:
         where = f"import {package}; print({package}.__path__[0])"
         installed = _run(environment / "python", "-c", where, cwd=tmp_path).strip()
         assert _files(Path(installed)) >= _files(ROOT / folder)
+
+
+def test_the_extra_for_transfers_has_all_that_their_command_imports() -> None:
+    """Without the tools of development, which the tests bring along."""
+    requirement = re.compile(r'^    "([A-Za-z0-9_-]+)', re.MULTILINE)
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    extra = text.partition("\ntransfer = [\n")[2].partition("\n]\n")[0]
+    named = set(requirement.findall(extra))
+    modules = [ROOT / "tests" / "releases" / "fetch.py", *(ROOT / "gpu_tests").rglob("*.py")]
+    command = [m for m in modules if not m.name.startswith(("test_", "conftest"))]
+    needed = {top for module in command for top in _imports(module)}
+    assert {"zmq", "filelock"} <= needed
+    installed_apart = {"nixl", "torch", "sglang"}
+    of_the_checkout = {"kvlint", "gpu_tests", "tests"}
+    names = {"zmq": "pyzmq"}
+    missing = needed - installed_apart - of_the_checkout - sys.stdlib_module_names
+    assert {names.get(top, top) for top in missing} <= named
+
+
+def _imports(module: Path) -> Iterator[str]:
+    """The first names of all that a file imports from elsewhere."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield node.module.partition(".")[0]
 
 
 def _copy_sources(target: Path) -> None:
