@@ -195,7 +195,7 @@ class Transitions:
             reads |= self._consulted(start, to)
             if _knows_of_room(start) != _knows_of_room(to):
                 writes |= OPENED
-            if _stage(start) == "new" != _stage(to):
+            if _stage(start) == "new" and _stage(to) != "new":
                 writes |= STATUS  # before that a store makes the room, afterwards it revives it
         return Footprint(reads, writes)
 
