@@ -21,6 +21,7 @@ class Abstract(Enum):
     UNKNOWN = "unknown"
     PRESENT = "some object"
     EMPTY = "an empty collection"
+    EITHER = "True or False"  # in a field only: whoever reads it first decides
 
     __hash__ = object.__hash__  # members are single objects; Enum's own is slow
 
@@ -29,6 +30,7 @@ class Abstract(Enum):
 
 
 UNKNOWN, PRESENT, EMPTY = Abstract.UNKNOWN, Abstract.PRESENT, Abstract.EMPTY
+EITHER = Abstract.EITHER
 
 
 @dataclass(frozen=True)

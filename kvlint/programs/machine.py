@@ -10,7 +10,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kvlint.programs.ir import EMPTY, PRESENT, UNKNOWN, Const, Instr, Op, Operand, Program, Var
+from kvlint.programs.ir import (
+    EITHER,
+    EMPTY,
+    PRESENT,
+    UNKNOWN,
+    Const,
+    Instr,
+    Op,
+    Operand,
+    Program,
+    Var,
+)
 from kvlint.protocol.domain import Member, StatusDomain
 from kvlint.protocol.model import NUMBER, Frame
 
@@ -203,12 +214,14 @@ class Machine:
         elif op in (Op.TAKE, Op.PUT, Op.RECV, Op.CHUNK_FIELD):
             yield from self._queue(instr, env, shared, feed)
         elif op is Op.FIELD_LOAD:
-            yield instr.next, self.put(instr, env, shared.field(instr.name)), shared
+            value = shared.field(instr.name)
+            if value is not EITHER:
+                yield instr.next, self.put(instr, env, value), shared
+            else:
+                for answer in (True, False):
+                    yield instr.next, self.put(instr, env, answer), _noted(instr, answer, shared)
         elif op is Op.FIELD_STORE:
-            value = self.get(instr.args[0], env)
-            others = tuple(f for f in shared.fields if f[0] != instr.name)
-            fields = tuple(sorted((*others, (instr.name, value)), key=lambda f: f[0]))
-            yield instr.next, env, shared.having(fields=fields)
+            yield instr.next, env, _noted(instr, self.get(instr.args[0], env), shared)
         elif op not in (Op.DEAD, Op.END):
             yield instr.next, env, shared
 
@@ -386,6 +399,13 @@ class Machine:
 
 _FILLED: dict[object, bool] = {PRESENT: True, EMPTY: False, None: False}
 _TABLE_OPS = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT, Op.ITER})
+
+
+def _noted(instr: Instr, value: object, shared: Shared) -> Shared:
+    """The shared state when a field has this value."""
+    others = tuple(f for f in shared.fields if f[0] != instr.name)
+    fields = tuple(sorted((*others, (instr.name, value)), key=lambda f: f[0]))
+    return shared.having(fields=fields)
 
 
 def _variables(instr: Instr) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kvlint.programs.ir import ANY, UNKNOWN, Abstract, Const, Instr, Op, Program, Var, copied
+from kvlint.programs.late import leave_open
 from kvlint.programs.simplify import simplify
 from kvlint.protocol.domain import Member
 
@@ -16,6 +17,7 @@ CHANGES = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT})
 FILLS = frozenset({Op.STORE, Op.SETDEFAULT})
 TELLING = frozenset({"true", "equal", "nonempty", "in"})
 LOOKS = frozenset({Op.TEST, Op.LOAD, Op.POP, Op.SETDEFAULT})
+RESULTS = frozenset({Op.LOAD, Op.POP, Op.SETDEFAULT})
 TABLE_OPS = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT, Op.ITER})
 
 
@@ -140,9 +142,10 @@ def sliced(
             elif instr.op in FILLS and instr.name != status_table:
                 instr.args = (ANY,)  # only that there is something counts
         forget_opaque(code)
-        program.slices[key] = Program(
-            program.name, program.title, simplify(code), program.kind, program.cut
-        )
+        code = simplify(code)
+        while leave_open(code) or _forget_results(code):
+            code = simplify(code)
+        program.slices[key] = Program(program.name, program.title, code, program.kind, program.cut)
     return program.slices[key]
 
 
@@ -168,6 +171,23 @@ def _silence(instr: Instr) -> None:
         instr.op, instr.args, instr.alt = Op.SET, (ANY,), -1
     else:
         instr.op, instr.args, instr.alt, instr.dst = Op.JUMP, (), -1, None
+
+
+def _forget_results(code: list[Instr]) -> bool:
+    """Take out what is read from a table and never used; says whether there was anything.
+
+    A removal or a default that is filled in stays, but no longer looks at what is there.
+    """
+    used = {arg.name for instr in code for arg in instr.args if isinstance(arg, Var)}
+    changed = False
+    for instr in code:
+        if instr.op in RESULTS and instr.alt < 0 and instr.dst is not None:
+            if instr.dst not in used:
+                instr.dst = None
+                if instr.op is Op.LOAD:
+                    instr.op, instr.args = Op.JUMP, ()
+                changed = True
+    return changed
 
 
 def forget_opaque(code: list[Instr]) -> None:

@@ -7,6 +7,7 @@ nobody will receive, and who made the room fail.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from kvlint.programs.ir import Instr, Op, Program
 from kvlint.programs.machine import Outside, Shared
@@ -14,6 +15,62 @@ from kvlint.protocol.domain import StatusDomain
 from kvlint.search.macro import ENDS
 
 LOOKS = frozenset({Op.LOAD, Op.POP, Op.SETDEFAULT})
+WRITES = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT})
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a program may still look at before it writes there itself: fields and side tables."""
+
+    fields: frozenset[str] = frozenset()
+    tables: frozenset[str] = frozenset()
+
+    def also(self, other: Ahead) -> Ahead:
+        """What one of the two looks at."""
+        return Ahead(self.fields | other.fields, self.tables | other.tables)
+
+    def before(self, instr: Instr) -> Ahead:
+        """What is looked at from an instruction on, if this is what is looked at after it."""
+        fields, tables = self.fields, self.tables
+        if instr.op is Op.FIELD_STORE:
+            fields -= {instr.name}
+        elif instr.op is Op.FIELD_LOAD:
+            fields |= {instr.name}
+        elif _looks(instr):
+            tables |= {instr.name}
+        elif instr.op in WRITES:
+            tables -= {instr.name}
+        return Ahead(fields, tables)
+
+
+def looked_at(code: Iterable[Instr]) -> Ahead:
+    """Everything that some instructions look at."""
+    code = list(code)
+    return Ahead(
+        frozenset(i.name for i in code if i.op is Op.FIELD_LOAD),
+        frozenset(i.name for i in code if _looks(i)),
+    )
+
+
+def looked_ahead(program: Program) -> list[Ahead]:
+    """Per instruction, what it or a later one may look at (backward fixpoint)."""
+    code = program.code
+    ahead = [Ahead()] * len(code)
+    before: dict[int, list[int]] = {}
+    for pc, instr in enumerate(code):
+        for successor in instr.successors():
+            before.setdefault(successor, []).append(pc)
+    todo = [pc for pc, instr in enumerate(code) if instr.op is Op.FIELD_LOAD or _looks(instr)]
+    while todo:
+        pc = todo.pop()
+        found = Ahead()
+        for to in code[pc].successors():
+            found = found.also(ahead[to])
+        found = found.before(code[pc])
+        if found != ahead[pc]:
+            ahead[pc] = found
+            todo.extend(before.get(pc, ()))
+    return ahead
 
 
 class Liveness:
@@ -28,8 +85,7 @@ class Liveness:
         code = [instr for program in programs for instr in program.code]
         self.domain = domain
         self.works = works
-        self.tables = frozenset(i.name for i in code if _looks(i))
-        self.fields = frozenset(i.name for i in code if i.op is Op.FIELD_LOAD)
+        self.all = looked_at(code)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Liveness) and self._key() == other._key()
@@ -38,18 +94,17 @@ class Liveness:
         return hash(self._key())
 
     def _key(self) -> object:
-        return self.tables, self.fields, self.works
+        return self.all, self.works
 
-    def kept(self, shared: Shared, *, holder: bool = True, frames: bool = True) -> Shared:
+    def kept(self, shared: Shared, ahead: Ahead, *, frames: bool = True) -> Shared:
         """`shared` without what no longer matters.
 
-        `holder` and `frames` say that somebody may still look at the holder's fields, or receive.
+        `ahead` is what somebody may still look at; `frames` says that somebody may still receive.
         """
-        fields = tuple(f for f in shared.fields if f[0] in self.fields) if holder else ()
         return Shared(
             shared.status,
-            shared.sides & self.tables,
-            fields,
+            shared.sides & ahead.tables,
+            tuple(f for f in shared.fields if f[0] in ahead.fields),
             shared.locks,
             shared.queue,
             shared.frames if frames else frozenset(),

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kvlint.programs.ir import SHARED, Instr, Op
-from kvlint.programs.machine import Env, Machine, Shared
+from kvlint.programs.ir import EITHER, SHARED, UNKNOWN, Instr, Op
+from kvlint.programs.machine import Env, Machine, Shared, Step
 
 BLOCKS = frozenset({Op.TAKE, Op.RECV})
 FIELDS = frozenset({Op.FIELD_LOAD, Op.FIELD_STORE})
@@ -43,7 +43,8 @@ class Leap:
 
     `wide` says that a switch at its end needs no bad luck, `waiting` that the thread is then in
     one of the waits or transfers that follow the last access. `events` are the shared accesses and
-    waits on the way, `decisions` the unknown choices that were made: (instruction, successor).
+    waits on the way, `decisions` the unknown choices that were made: (instruction, successor), for a field
+    that had been left open (instruction, truth).
     """
 
     pc: int
@@ -167,7 +168,7 @@ class Folder:
         """The local ways on from a place, waits included, to the next access or end."""
         found = self._hops.get((pc, env))
         if found is None:
-            found = self._hops[pc, env] = tuple(self._walk(pc, env))
+            found = self._hops[pc, env] = tuple(_widest(self._walk(pc, env)))
         return found
 
     def _walk(self, pc: int, env: Env) -> list[Hop]:
@@ -278,7 +279,7 @@ class Folder:
                 run.touched or touches,
                 run.waited and not touches,
                 (*run.events, event) if touches else run.events,
-                run.decisions,
+                run.decisions if touches else (*run.decisions, *_late(instr, run.shared, step)),
             )
             ahead += self._onward(after, step.pc, step.env, step.shared, done, seen, False)
         return ahead
@@ -335,6 +336,42 @@ class Folder:
             instr = self.machine.code[pc]
             death = instr if instr.op is Op.DEAD else None
             done[key] = Leap(pc, env, run.shared, wide, run.events, run.decisions, death, waiting)
+
+
+def _late(instr: Instr, before: Shared, step: Step) -> tuple[Decision, ...]:
+    """The choice that reading a field makes, if it had been left open."""
+    if instr.op is not Op.FIELD_LOAD or before.field(instr.name) is not EITHER:
+        return ()
+    return ((instr, int(step.shared.field(instr.name) is True)),)
+
+
+def _widest(hops: list[Hop]) -> list[Hop]:
+    """The hops without those that can do no more than another one.
+
+    Two ways to one place differ in a local only, which is unknown after one of them: what follows
+    from the other value follows from that one as well. For whom they waited makes no difference.
+    """
+    groups: dict[object, list[Hop]] = {}
+    for hop in hops:
+        groups.setdefault(_course(hop), []).append(hop)
+    if len(groups) == len(hops):
+        return hops
+    return [
+        hop
+        for hop in hops
+        if not any(_covers(other.env, hop.env) for other in groups[_course(hop)])
+    ]
+
+
+def _course(hop: Hop) -> object:
+    """Where a hop leads, and by what that others may mind."""
+    shown = tuple(event for event in hop.shown if event[0].op is not Op.WINDOW)
+    return hop.pc, hop.waited, shown
+
+
+def _covers(wide: Env, env: Env) -> bool:
+    """Whether locals differ only in what is unknown in the first."""
+    return wide != env and all(a is UNKNOWN or a == b for a, b in zip(wide, env, strict=True))
 
 
 # One leap for each place and state, with a wait before it and without: only one is left freely.

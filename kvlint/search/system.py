@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kvlint.discover.project import ClassInfo
+from kvlint.programs.guards import contended_locks
 from kvlint.programs.ir import Const, Op, Program
 from kvlint.programs.lower import lower_method, lower_root
 from kvlint.programs.machine import STRANGER, Machine, Outside, Shared
@@ -136,7 +137,8 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
     outside = _open_queues(protocol, programs)
     system.tracked = tracked_tables(programs, protocol.status_table, protocol.tables)
     system.main_queues = _main_queues([p for _, _, p in entries], [p for _, p in roots])
-    system.locks = relevant_locks(programs, system.tracked)
+    locks = relevant_locks(programs, system.tracked)
+    system.locks = contended_locks(programs, system.tracked, locks)
     system.fields = _closed_fields(system, entries)
     table = protocol.status_table
     for root, program in roots:

@@ -15,7 +15,7 @@ from kvlint.programs.machine import Shared
 from kvlint.search.arrows import IDLE, Arrow, Memo, Place, Spot, Stretch
 from kvlint.search.driver import Driver, Move, Phase
 from kvlint.search.footprint import FIELDS, NOTHING, OPENED, STATUS, Footprint, Footprints
-from kvlint.search.liveness import Liveness, waits_in_vain
+from kvlint.search.liveness import Ahead, Liveness, looked_ahead, looked_at, waits_in_vain
 from kvlint.search.macro import ENDS, Event, Folder, Leap
 from kvlint.search.macro import FIELDS as FIELD_OPS
 from kvlint.search.packing import code
@@ -67,7 +67,8 @@ class Transitions:
             memo = Memo(Footprints(system.protocol.status_table, system.tracked))
             system.memos[narrow, self.liveness] = memo
         self.places, self.worlds, self.footprints = memo.places, memo.worlds, memo.footprints
-        keys = [*self.threads, (run.chunks, run.aborts, bool(run.callers)), (run.callers,)]
+        self._others = looked_at(_code_of_others(self))
+        keys = [*self.threads, (run.chunks, run.aborts, self._others), (run.callers,)]
         self._arrows = [memo.arrows.setdefault(key, {}) for key in keys]
         self._chosen: list[dict[Spot, list[Arrow]]] = [{} for _ in keys]
         self.stretches: list[dict[Spot, Stretch]] = [
@@ -77,6 +78,7 @@ class Transitions:
             i for i, t in enumerate(self.threads) if any(x.op is Op.RECV for x in t.program.code)
         ]
         self.sights = [_sight([f.machine.code]) for f in self.folders] + _outer_sights(self)
+        self._ahead_of: dict[object, Ahead] = {}
         self._outside = [t.kind in ("task", "ticker") for t in self.threads] + [False, True]
 
     def initial(self) -> tuple[World, tuple[int, ...]]:
@@ -137,7 +139,7 @@ class Transitions:
         footprint = self._footprint(thread, start, shared, to, leap) if self.narrow else NOTHING
         to = self._settled(thread, to, leap)
         world = seen
-        if leap.shared is not shared or to.pc == IDLE:
+        if leap.shared is not shared or to.pc == IDLE or thread == self.driver_index:
             world = self.worlds.number(self._kept(thread, to, leap.shared), self.sights[thread])
         place = self.places.of(to)
         packed = code(thread, place, world)
@@ -175,11 +177,25 @@ class Transitions:
 
     def _kept(self, thread: int, to: Place, shared: Shared) -> Shared:
         """The shared state without what nobody will look at any more."""
-        over = thread == self.driver_index and to.pc == IDLE and _stage(to) == "gone"
         deaf = self._receivers == [thread] and to.pc == IDLE
-        return self.liveness.kept(
-            shared, holder=not over or bool(self.run.callers), frames=not deaf
-        )
+        ahead = self.liveness.all
+        if thread == self.driver_index:
+            ahead = self._ahead(to)
+        return self.liveness.kept(shared, ahead, frames=not deaf)
+
+    def _ahead(self, to: Place) -> Ahead:
+        """What may still be looked at when the scheduler has come to this place."""
+        key = (to.operation, to.pc, to.phase)
+        found = self._ahead_of.get(key)
+        if found is None:
+            found = self._others
+            if to.operation is not None:
+                found = found.also(looked_ahead(to.operation.program)[to.pc])
+            if to.phase is not None:
+                for operation in self.driver.ahead(to.phase):
+                    found = found.also(looked_ahead(operation.program)[0])
+            self._ahead_of[key] = found
+        return found
 
     def _footprint(
         self, thread: int, start: Place, shared: Shared, to: Place, leap: Leap
@@ -326,6 +342,14 @@ def _ordinary(system: System, run: Run, driver: Driver) -> list[Operation]:
     """The operations that the scheduler of a run may use."""
     kinds = ("open", "feed", "step", "poll")
     return [*(o for k in kinds for o in system.of_kind(k)), *driver.closes, *run.aborts]
+
+
+def _code_of_others(transitions: Transitions) -> Iterator[Instr]:
+    """The code of all threads but the scheduler, and of the outside callers."""
+    for thread in transitions.active:
+        yield from transitions.threads[thread].program.code
+    for operation in transitions.run.callers:
+        yield from operation.program.code
 
 
 def _liveness(transitions: Transitions) -> Liveness:

@@ -1,0 +1,54 @@
+"""Choices that can as well be made later: when somebody looks at the answer.
+
+A constructor that notes in a field what something unknown says doubles every state until the field
+is read. It is noted as "either" instead, and the first read decides (`Machine` tries both).
+"""
+
+from __future__ import annotations
+
+from kvlint.programs.ir import EITHER, Const, Instr, Op, Var
+
+
+def leave_open(code: list[Instr]) -> bool:
+    """Let stores of a free choice between True and False leave it open; says whether any did."""
+    stores = [
+        pc
+        for pc, instr in enumerate(code)
+        if instr.op is Op.FIELD_STORE and isinstance(instr.args[0], Var)
+    ]
+    before = _predecessors(code) if stores else {}
+    free = [pc for pc in stores if _is_free(code, before, pc)]
+    for pc in free:
+        code[pc].args = (Const(EITHER),)
+    return bool(free)
+
+
+def _predecessors(code: list[Instr]) -> dict[int, list[int]]:
+    before: dict[int, list[int]] = {}
+    for pc, instr in enumerate(code):
+        for successor in set(instr.successors()):
+            before.setdefault(successor, []).append(pc)
+    return before
+
+
+def _is_free(code: list[Instr], before: dict[int, list[int]], store: int) -> bool:
+    """Whether an unknown choice gave the value, just before, and decided on nothing else."""
+    value = code[store].args[0]
+    assert isinstance(value, Var)
+    if sum(arg == value for instr in code for arg in instr.args) > 1:
+        return False
+    arms = before.get(store, [])
+    if len(arms) != 2 or {_constant(code[pc], value.name) for pc in arms} != {True, False}:
+        return False
+    forks = [before.get(pc, []) for pc in arms]
+    if forks[0] != forks[1] or len(forks[0]) != 1:
+        return False
+    fork = code[forks[0][0]]
+    return fork.op is Op.BRANCH and fork.cond == "unknown"
+
+
+def _constant(instr: Instr, local: str) -> object:
+    """The truth value that an instruction gives to a local; None if it does anything else."""
+    operand = instr.args[0] if instr.op is Op.SET and instr.dst == local else None
+    value = operand.value if isinstance(operand, Const) else None
+    return value if isinstance(value, bool) else None
