@@ -20,6 +20,7 @@ from kvlint.programs.machine import STRANGER, Machine, Outside, Shared
 from kvlint.programs.slicing import relevant_locks, sliced, tracked_tables
 from kvlint.protocol.facts import call_name, terminal_name
 from kvlint.protocol.model import Frame, Protocol, ThreadRoot
+from kvlint.search.liveness import Ahead, looked_ahead
 from kvlint.search.macro import Folder
 from kvlint.tables import outcomes
 
@@ -75,6 +76,7 @@ class System:
     habits: Habits | None = None
     memos: dict[object, Memo] = field(default_factory=dict)
     _folders: dict[tuple[Program, int, bool], Folder] = field(default_factory=dict)
+    _ahead: dict[Program, list[Ahead]] = field(default_factory=dict)
 
     @property
     def cooperative(self) -> bool:
@@ -93,6 +95,12 @@ class System:
             machine = self.machine(program, thread) if twin is None else twin.machine
             self._folders[key] = Folder(machine, narrow, twin)
         return self._folders[key]
+
+    def ahead(self, program: Program, pc: int) -> Ahead:
+        """What a program may still look at from an instruction on."""
+        if program not in self._ahead:
+            self._ahead[program] = looked_ahead(program)
+        return self._ahead[program][pc]
 
     def likeness(self) -> object:
         """What two systems share if every run of the search is the same for both."""

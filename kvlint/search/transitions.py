@@ -15,7 +15,7 @@ from kvlint.programs.machine import Shared
 from kvlint.search.arrows import IDLE, Arrow, Memo, Place, Spot, Stretch
 from kvlint.search.driver import Driver, Move, Phase
 from kvlint.search.footprint import FIELDS, NOTHING, OPENED, STATUS, Footprint, Footprints
-from kvlint.search.liveness import Ahead, Liveness, looked_ahead, looked_at, waits_in_vain
+from kvlint.search.liveness import Ahead, Liveness, looked_at, waits_in_vain
 from kvlint.search.macro import ENDS, Event, Folder, Leap
 from kvlint.search.macro import FIELDS as FIELD_OPS
 from kvlint.search.packing import code
@@ -190,10 +190,10 @@ class Transitions:
         if found is None:
             found = self._others
             if to.operation is not None:
-                found = found.also(looked_ahead(to.operation.program)[to.pc])
+                found = found.also(self.system.ahead(to.operation.program, to.pc))
             if to.phase is not None:
                 for operation in self.driver.ahead(to.phase):
-                    found = found.also(looked_ahead(operation.program)[0])
+                    found = found.also(self.system.ahead(operation.program, 0))
             self._ahead_of[key] = found
         return found
 
