@@ -14,6 +14,7 @@ from kvlint.programs.ir import (
     EITHER,
     EMPTY,
     PRESENT,
+    SHARED,
     UNKNOWN,
     Const,
     Instr,
@@ -122,6 +123,7 @@ class Machine:
         self.slots = {name: i for i, name in enumerate(names)}
         self.live = self._liveness()
         self._dead: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._local: dict[tuple[int, Env], tuple[tuple[int, Env], ...]] = {}
 
     def initial(self) -> Env:
         """Locals before the first instruction."""
@@ -157,10 +159,25 @@ class Machine:
         `feed` says whether a chunk that a feeder puts is the last one.
         """
         instr = self.code[pc]
+        if instr.op not in SHARED:
+            return [Step(to, after, shared) for to, after in self.local(pc, env)]
         return [
             Step(to, self._forget(pc, to, after), state)
-            for to, after, state in self._execute(instr, env, shared, feed)
+            for to, after, state in self._access(instr, env, shared, feed)
         ]
+
+    def local(self, pc: int, env: Env) -> tuple[tuple[int, Env], ...]:
+        """Every successor of an instruction that looks at nothing shared, with the locals there.
+
+        Asked for again and again, and always the same.
+        """
+        key = (pc, env)
+        found = self._local.get(key)
+        if found is None:
+            ways = self._alone(self.code[pc], env)
+            found = tuple([(to, self._forget(pc, to, after)) for to, after in ways])
+            self._local[key] = found
+        return found
 
     def _forget(self, pc: int, to: int, env: Env) -> Env:
         """Locals without those that nothing reads any more, so that equal futures compare equal."""
@@ -190,40 +207,48 @@ class Machine:
         slot = self.slots[instr.dst]
         return (*env[:slot], value, *env[slot + 1 :])
 
-    def _execute(
-        self, instr: Instr, env: Env, shared: Shared, feed: bool | None
-    ) -> Iterator[tuple[int, Env, Shared]]:
+    def _alone(self, instr: Instr, env: Env) -> Iterator[tuple[int, Env]]:
+        """What an instruction does that looks at locals only."""
         op = instr.op
         if op is Op.BRANCH:
             for answer in _both(self.decide(instr, env)):
                 to = instr.next if answer else instr.alt
-                yield to, self._learn(instr, env) if answer else env, shared
+                yield to, self._learn(instr, env) if answer else env
         elif op is Op.SET:
-            yield instr.next, self.put(instr, env, self.get(instr.args[0], env)), shared
+            yield instr.next, self.put(instr, env, self.get(instr.args[0], env))
         elif op in (Op.MAX, Op.MIN):
-            value = self._extreme(instr, env)
-            yield instr.next, self.put(instr, env, value), shared
+            yield instr.next, self.put(instr, env, self._extreme(instr, env))
+        elif op is Op.CHUNK_FIELD:
+            given = self.get(instr.args[0], env)
+            value = given if isinstance(given, bool) else UNKNOWN
+            yield instr.next, self.put(instr, env, value)
         elif op is Op.CHOICE:
-            yield instr.next, env, shared
+            yield instr.next, env
             for target in instr.targets:
-                yield target, env, shared
-        elif op in _TABLE_OPS:
+                yield target, env
+        elif op not in (Op.DEAD, Op.END):
+            yield instr.next, env
+
+    def _access(
+        self, instr: Instr, env: Env, shared: Shared, feed: bool | None
+    ) -> Iterator[tuple[int, Env, Shared]]:
+        """What an instruction does that looks at what all threads see, or changes it."""
+        op = instr.op
+        if op in _TABLE_OPS:
             yield from self._table(instr, env, shared)
         elif op in (Op.LOCK, Op.UNLOCK):
             yield from self._lock(instr, env, shared)
-        elif op in (Op.TAKE, Op.PUT, Op.RECV, Op.CHUNK_FIELD):
+        elif op in (Op.TAKE, Op.PUT, Op.RECV):
             yield from self._queue(instr, env, shared, feed)
-        elif op is Op.FIELD_LOAD:
+        elif op is Op.FIELD_STORE:
+            yield instr.next, env, _noted(instr, self.get(instr.args[0], env), shared)
+        else:
             value = shared.field(instr.name)
             if value is not EITHER:
                 yield instr.next, self.put(instr, env, value), shared
             else:
                 for answer in (True, False):
                     yield instr.next, self.put(instr, env, answer), _noted(instr, answer, shared)
-        elif op is Op.FIELD_STORE:
-            yield instr.next, env, _noted(instr, self.get(instr.args[0], env), shared)
-        elif op not in (Op.DEAD, Op.END):
-            yield instr.next, env, shared
 
     def _learn(self, instr: Instr, env: Env) -> Env:
         """After `x == Member` an unknown x is that member."""
@@ -349,10 +374,6 @@ class Machine:
             name = self._queue_name(instr)
             item: Queued = (name, last) if name else last
             yield instr.next, env, shared.having(queue=(*shared.queue, item))
-        elif instr.op is Op.CHUNK_FIELD:
-            given = self.get(instr.args[0], env)
-            value = given if isinstance(given, bool) else UNKNOWN
-            yield instr.next, self.put(instr, env, value), shared
         else:
             for frame in sorted(shared.frames, key=str):
                 outside = isinstance(frame, Outside)

@@ -119,6 +119,11 @@ class Stretch:
     footprint: Footprint = NOTHING  # of everything that the thread may do on the way
     cut: bool = False
 
+    @property
+    def leads_on(self) -> bool:
+        """Whether the thread can do anything at all."""
+        return bool(self.ends or self.pauses)
+
 
 @dataclass
 class Memo:

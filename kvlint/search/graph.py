@@ -44,6 +44,7 @@ class Graph:
         self._looks = [own_bits(t, sights[t]) | self._asked(t) for t in range(size)]
         self._known: list[dict[int, Stretch]] = [{} for _ in range(size)]
         self._others: list[dict[int, Footprint]] = [{} for _ in range(size)]
+        self._by_thread = [(t, self._looks[t], self._known[t]) for t in self.running]
 
     def _asked(self, thread: int) -> int:
         """The bits that say whether the room is open, for a thread that minds."""
@@ -62,10 +63,16 @@ class Graph:
         return self.transitions.places.values[place_of(state, thread)]
 
     def rows(self, state: State) -> list[Row]:
-        """Every thread that may run: all but the one that is held at a pause."""
+        """Every thread that can do something: never the one that is held at a pause."""
         held = self._held(state)
         stopped = -1 if held is None else held[0]
-        return [(t, self._stretch(t, state)) for t in self.running if t != stopped]
+        found = []
+        for thread, looks, known in self._by_thread:
+            if thread != stopped:
+                stretch = known.get(state & looks) or self._stretch(thread, state)
+                if stretch.leads_on:
+                    found.append((thread, stretch))
+        return found
 
     def ways(self, state: State, rows: list[Row], may_interrupt: bool) -> Iterator[Way]:
         """Every way on. While a thread is held, only what conflicts with its last access."""

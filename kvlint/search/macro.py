@@ -22,10 +22,10 @@ VISIBLE = SHARED - FIELDS
 ENDS = frozenset({Op.END, Op.DEAD})
 SHOWN = frozenset({Op.WINDOW, Op.SKIP, Op.HANDLER, Op.RAISE})
 STOPS = SHARED | ENDS
+CHOOSES = frozenset({Op.BRANCH, Op.CHOICE})
 MAX_FOLD = 20_000
 
 Decision = tuple[Instr, int]
-_ANYWHERE = Shared()
 
 
 class Event(NamedTuple):
@@ -66,6 +66,9 @@ class Hop:
     waited: bool
     shown: tuple[tuple[Instr, int], ...]
     decisions: tuple[Decision, ...]
+
+
+_Way = tuple[int, Env, bool, tuple[tuple[Instr, int], ...], tuple[Decision, ...]]  # a hop, begun
 
 
 class _Run:
@@ -172,30 +175,36 @@ class Folder:
         return found
 
     def _walk(self, pc: int, env: Env) -> list[Hop]:
-        code = self.machine.code
-        todo = [Hop(pc, env, False, (), ())]
+        code, local = self.machine.code, self.machine.local
+        todo: list[_Way] = [(pc, env, False, (), ())]
         seen = {(pc, env, False)}
         ends: list[Hop] = []
         while todo and len(seen) < MAX_FOLD:
-            ahead: list[Hop] = []
-            for hop in todo:
-                instr = code[hop.pc]
+            ahead: list[_Way] = []
+            for way in todo:
+                pc, env, waited, shown, decisions = way
+                instr = code[pc]
                 if instr.op in STOPS:
-                    ends.append(hop)
+                    ends.append(Hop(*way))
                     continue
-                steps = self.machine.steps(hop.pc, hop.env, _ANYWHERE)
-                chosen = len(steps) > 1 and instr.op in (Op.BRANCH, Op.CHOICE)
-                waited = hop.waited or instr.op is Op.WINDOW
-                for step in steps:
-                    if (step.pc, step.env, waited) in seen:
+                steps = local(pc, env)
+                chosen = len(steps) > 1 and instr.op in CHOOSES
+                waited = waited or instr.op is Op.WINDOW
+                for to, after in steps:
+                    key = (to, after, waited)
+                    if key in seen:
                         continue
-                    seen.add((step.pc, step.env, waited))
-                    shown, decisions = hop.shown, hop.decisions
-                    if instr.op in SHOWN:
-                        shown = (*shown, (instr, step.pc))
-                    if chosen:
-                        decisions = (*decisions, (instr, step.pc))
-                    ahead.append(Hop(step.pc, step.env, waited, shown, decisions))
+                    seen.add(key)
+                    choice = (instr, to)
+                    ahead.append(
+                        (
+                            to,
+                            after,
+                            waited,
+                            (*shown, choice) if instr.op in SHOWN else shown,
+                            (*decisions, choice) if chosen else decisions,
+                        )
+                    )
             todo = ahead  # level by level, so the first way found is a shortest one
         self.cut = self.cut or bool(todo)
         return ends

@@ -127,9 +127,8 @@ class Search:
             for after, thread, arrow in self.graph.notable(state, self._not_looked_at(state, rows)):
                 self._look(state, after, thread, arrow, outcome)
             moved = False
-            may_stop = self._may_stop_sending(state)
             for after, thread, arrow, cost in self.graph.ways(state, rows, spent < self.bound):
-                moved = moved or self._moves(state, after, may_stop)
+                moved = moved or self._moves(state, after, thread)
                 known = self._level_of.get(after)
                 if known is not None and known <= spent + cost:
                     continue
@@ -143,11 +142,13 @@ class Search:
                     return False  # all that is asked under given choices
         return True
 
-    def _moves(self, state: State, after: State, may_stop: bool) -> bool:
+    def _moves(self, state: State, after: State, thread: int) -> bool:
         """Whether something happens in a step that does not depend on a scheduler's goodwill."""
         if after & HELD_BITS or after == state:
             return False
-        return not (may_stop and self._sends(state, after))
+        if thread != self.driver_index or not self._sends(state, after):
+            return True
+        return not self._may_stop_sending(state)
 
     def _reach(
         self,
