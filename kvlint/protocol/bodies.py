@@ -55,18 +55,18 @@ class Body:
     `nodes` are the kept nodes, statement after statement, within one statement the last child
     first; a nested function stands there as one node. `starts` are the places in it where a
     statement of the function begins. `live` is for `roles`: what remains under each of them;
-    `names` for `relevance`: what the function mentions and calls; `called` and `lists` are for
+    `names` for `relevance`: what the function mentions and calls; `mentioned` and `lists` are for
     `surroundings`.
     """
 
-    __slots__ = ("_assigned", "_hidden", "called", "lists", "live", "names", "nodes", "starts")
+    __slots__ = ("_assigned", "_hidden", "lists", "live", "mentioned", "names", "nodes", "starts")
 
     def __init__(self, function: FunctionNode) -> None:
         self.nodes: list[ast.AST] = []
         self.starts: list[int] = []
         self.live: dict[object, list[ast.AST]] = {}
         self.names: tuple[set[str], set[str], bool] | None = None
-        self.called: frozenset[str] | None = None
+        self.mentioned: tuple[frozenset[str], frozenset[str]] | None = None
         self.lists: list[ast.List] | None = None
         self._hidden: set[ast.AST] = set()
         self._assigned: dict[str, list[ast.expr]] | None = None

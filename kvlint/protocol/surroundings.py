@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kvlint.config import ProtocolOverrides
 from kvlint.discover.project import ClassInfo, ConstantRef, FunctionNode
-from kvlint.protocol.bodies import body_of
+from kvlint.protocol.bodies import body_of, walk
 from kvlint.protocol.facts import (
     ClassFacts,
     Scope,
@@ -214,20 +214,27 @@ def _leans_on_others(protocol: Protocol, spawn: Spawn, reached: Reach) -> bool:
             functions.append(found[1])
     foreign = attributes_of(protocol, [r for r in protocol.roles if r != protocol.role])
     foreign -= reached.attributes
-    return any(
-        isinstance(node, ast.Attribute) and node.attr in foreign
-        for function in functions
-        for node in ast.walk(function)
-    )
+    return bool(foreign) and any(foreign & _mentioned(function)[1] for function in functions)
 
 
 def called_names(function: FunctionNode) -> frozenset[str]:
     """The last names of everything that a function calls."""
+    return _mentioned(function)[0]
+
+
+def _mentioned(function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
+    """The last names of everything that a function calls, and the names of all attributes."""
     body = body_of(function)
-    if body.called is None:
-        calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
-        body.called = frozenset(terminal_name(func) or "" for func in calls)
-    return body.called
+    if body.mentioned is None:
+        called: set[str] = set()
+        attributes: set[str] = set()
+        for node in walk((function,)):
+            if isinstance(node, ast.Attribute):
+                attributes.add(node.attr)
+            elif isinstance(node, ast.Call):
+                called.add(terminal_name(node.func) or "")
+        body.mentioned = frozenset(called), frozenset(attributes)
+    return body.mentioned
 
 
 def _called_by_others_only(protocol: Protocol, role: Role | None) -> set[str]:
