@@ -181,12 +181,12 @@ def _forget_results(code: list[Instr]) -> bool:
     used = {arg.name for instr in code for arg in instr.args if isinstance(arg, Var)}
     changed = False
     for instr in code:
-        if instr.op in RESULTS and instr.alt < 0 and instr.dst is not None:
-            if instr.dst not in used:
-                instr.dst = None
-                if instr.op is Op.LOAD:
-                    instr.op, instr.args = Op.JUMP, ()
-                changed = True
+        if instr.op not in RESULTS or instr.alt >= 0 or instr.dst is None or instr.dst in used:
+            continue
+        changed = True
+        instr.dst = None
+        if instr.op is Op.LOAD:
+            instr.op, instr.args = Op.JUMP, ()
     return changed
 
 

@@ -43,8 +43,8 @@ class Leap:
 
     `wide` says that a switch at its end needs no bad luck, `waiting` that the thread is then in
     one of the waits or transfers that follow the last access. `events` are the shared accesses and
-    waits on the way, `decisions` the unknown choices that were made: (instruction, successor), for a field
-    that had been left open (instruction, truth).
+    waits on the way, `decisions` the unknown choices that were made: (instruction, successor); for
+    a field that had been left open, (instruction, truth).
     """
 
     pc: int

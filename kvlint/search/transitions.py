@@ -180,11 +180,11 @@ class Transitions:
         deaf = self._receivers == [thread] and to.pc == IDLE
         ahead = self.liveness.all
         if thread == self.driver_index:
-            ahead = self._ahead(to)
+            ahead = self.ahead(to)
         return self.liveness.kept(shared, ahead, frames=not deaf)
 
-    def _ahead(self, to: Place) -> Ahead:
-        """What may still be looked at when the scheduler has come to this place."""
+    def ahead(self, to: Place) -> Ahead:
+        """What may still be looked at when the scheduler is at this place."""
         key = (to.operation, to.pc, to.phase)
         found = self._ahead_of.get(key)
         if found is None:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvlint.programs.ir import Op
+from kvlint.programs.ir import EITHER, Op
 from kvlint.programs.machine import Env, Machine, Shared
-from kvlint.search.arrows import IDLE
-from kvlint.search.driver import Phase
+from kvlint.search.arrows import IDLE, Place
 from kvlint.search.macro import Event, Leap
 from kvlint.search.packing import State
 from kvlint.search.product import Finish, Search
@@ -73,15 +72,17 @@ def replay(search: Search, path: Path) -> Shared:
         interruptions += min(costs)
         shared = _check_leap(search, state, after, thread, leap, shared, number)
         state = after
-        if search.graph.shared(state) != _kept(search, shared, search.graph.shared(state)):
+        if not _agree(search, state, shared):
             raise NotEnabled(f"step {number}: the state after it is another one")
     return shared
 
 
-def _kept(search: Search, real: Shared, shown: Shared) -> Shared:
-    """The real state without what the search may have forgotten."""
-    liveness = search.transitions.liveness
-    return liveness.kept(real, holder=bool(shown.fields), frames=bool(shown.frames))
+def _agree(search: Search, state: State, real: Shared) -> bool:
+    """Whether the real state is that of the search, but for what nobody looks at any more."""
+    shown, liveness = search.graph.shared(state), search.transitions.liveness
+    ahead = search.transitions.ahead(search.graph.place(state, search.driver_index))
+    kept = [liveness.kept(one, ahead, frames=bool(shown.frames)) for one in (shown, real)]
+    return kept[0] == kept[1]
 
 
 def _check_leap(
@@ -90,12 +91,11 @@ def _check_leap(
     """The real shared state after the leap."""
     place = search.graph.place(state, thread)
     if place.pc == IDLE and not leap.events and leap.pc == IDLE:
-        assert place.phase is not None
-        return _check_scheduler(search, place.phase, shared, leap, number)
+        return _check_scheduler(search, place, shared, leap, number)
     to = search.graph.place(after, thread)
     if to.pc not in (IDLE, leap.pc) or (to.pc == leap.pc and to.waiting != leap.waiting):
         raise NotEnabled(f"step {number}: {search.name_of(thread)} is elsewhere after it")
-    tables = search.transitions.liveness.tables
+    tables = search.transitions.ahead(search.graph.place(state, search.driver_index)).tables
     for machine, pc, env, last in _starts(search, state, after, thread):
         start = _At(pc, env, shared, 0, 0, awaits=place.pc != IDLE and place.waiting)
         found = _reached(machine, start, last, leap, tables)
@@ -125,9 +125,11 @@ def _starts(
 
 
 def _check_scheduler(
-    search: Search, phase: Phase, shared: Shared, leap: Leap, number: int
+    search: Search, place: Place, shared: Shared, leap: Leap, number: int
 ) -> Shared:
     """Between operations the scheduler may see that the room is over, or hand out a chunk."""
+    phase = place.phase
+    assert phase is not None
     after, fed = leap.shared.queue, search.driver.direct and leap.shared.queue != shared.queue
     real = shared.having(queue=after) if fed else shared
     if phase.stage != "live":
@@ -136,7 +138,7 @@ def _check_scheduler(
         raise NotEnabled(f"step {number}: polling does not say that the room is over")
     if fed and (after[:-1] != shared.queue or phase.fed >= search.run.chunks):
         raise NotEnabled(f"step {number}: the scheduler cannot send this")
-    if not _same(leap.shared, real, search.transitions.liveness.tables):
+    if not _same(leap.shared, real, search.transitions.ahead(place).tables):
         raise NotEnabled(f"step {number}: the scheduler cannot change this")
     return real
 
@@ -239,6 +241,11 @@ def _continued(
             if decisions == len(leap.decisions) or leap.decisions[decisions] != (instr, step.pc):
                 continue
             decisions += 1
+        if instr.op is Op.FIELD_LOAD and at.shared.field(instr.name) is EITHER:
+            choice = (instr, int(step.shared.field(instr.name) is True))
+            if decisions == len(leap.decisions) or leap.decisions[decisions] != choice:
+                continue
+            decisions += 1
         awaits = at.awaits and instr.op is not Op.WINDOW
         waited = instr.op is Op.WINDOW or (at.waited and instr.op in LOCAL)
         yield _At(step.pc, step.env, step.shared, events, decisions, awaits, waited)
@@ -247,7 +254,7 @@ def _continued(
 def _same(shown: Shared, real: Shared, tables: frozenset[str]) -> bool:
     """An event shows the parts that its thread can look at; where it shows one, it must be so.
 
-    Of the side tables, those that somebody looks at in this run.
+    Of the side tables, those that somebody may still look at.
     """
     return (
         (shown.status, shown.locks) == (real.status, real.locks)
