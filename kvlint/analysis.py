@@ -43,17 +43,22 @@ def analyse_protocols(
 ) -> Report:
     """The same for protocols that were found already; what `memory` knows is not searched again."""
     report = Report()
-    hits: list[Placed] = []
-    views = _views(protocols, report, settings, memory)
-    progress.tell("applying the rules")
-    for rule in _rules():
-        rule_id, name = _identity(rule)
-        for view in views:
-            hits += [Placed(rule_id, name, view.protocol.title, h) for h in rule.find(view)]
+    hits = _hits(_views(protocols, report, settings, memory))
     found = [*silence(place(hits), suppressions(_all(project))), *_unreadable(project)]
     report.findings = sorted(found, key=lambda f: (f.span, f.rule, f.fingerprint))
     report.gaps = sorted([*report.gaps, *project.gaps], key=lambda g: (g.path, g.line, g.message))
     return report
+
+
+def _hits(views: Iterable[View]) -> list[Placed]:
+    """What the rules find, rule by rule; a view is looked at while others are still searched."""
+    rules = list(_rules())
+    by_rule: list[list[Placed]] = [[] for _ in rules]
+    for view in views:
+        for rule, hits in zip(rules, by_rule, strict=True):
+            rule_id, name = _identity(rule)
+            hits += [Placed(rule_id, name, view.protocol.title, h) for h in rule.find(view)]
+    return [hit for hits in by_rule for hit in hits]
 
 
 def _all(project: Project) -> list[Module]:
@@ -77,7 +82,7 @@ def _add_tables(report: Report, protocol: Protocol) -> None:
 
 def _views(
     protocols: Sequence[Protocol], report: Report, settings: Settings, memory: Memory | None
-) -> list[View]:
+) -> Iterator[View]:
     """What the rules look at: each protocol with what the search found out about it."""
     progress.tell("building the programs of the threads")
     bounds = Bounds.of(settings)
@@ -88,14 +93,12 @@ def _views(
     )
     found = _search(systems, bounds, settings.jobs, memory)
     shared: dict[tuple[str, str], object] = {}
-    views = []
     for (system, evidence), same in zip(found, siblings, strict=True):
         if evidence.searched:
             report.searched.append(_searched(system, evidence, bounds))
         protocol = system.protocol
         updaters = frozenset(protocol.updaters)
-        views.append(View(protocol, system, evidence, same, updaters, shared))
-    return views
+        yield View(protocol, system, evidence, same, updaters, shared)
 
 
 def _system(
@@ -110,7 +113,7 @@ def _system(
 
 def _search(
     systems: Iterable[System], bounds: Bounds, jobs: int | None, memory: Memory | None
-) -> list[tuple[System, Evidence]]:
+) -> Iterator[tuple[System, Evidence]]:
     """Each system with its evidence; of those that work alike, one is searched."""
     all_of_them: list[tuple[System, object]] = []
     known: dict[object, Evidence] = {}
@@ -129,12 +132,15 @@ def _search(
             else:
                 known[likeness] = recalled
 
-    fresh = gather_all(unknown(), bounds, jobs)
-    for (likeness, system), evidence in zip(new.items(), fresh, strict=True):
-        known[likeness] = evidence
-        if memory is not None:
-            memory.keep(system, evidence)
-    return [(system, known[likeness]) for system, likeness in all_of_them]
+    fresh = gather_all(unknown(), bounds, jobs)  # all systems are there when it returns
+    found = zip(new.items(), fresh, strict=True)
+    for system, likeness in all_of_them:
+        while likeness not in known:
+            (like, searched), evidence = next(found)
+            known[like] = evidence
+            if memory is not None:
+                memory.keep(searched, evidence)
+        yield system, known[likeness]
 
 
 def _searched(system: System, evidence: Evidence, bounds: Bounds) -> Searched:

@@ -29,19 +29,21 @@ WORTH_A_FORK = 400
 
 def gather_all(
     systems: Iterable[System], bounds: Bounds, jobs: int | None = None
-) -> list[Evidence]:
+) -> Iterator[Evidence]:
     """What the search finds out about each system, in order; `jobs` None: one for each CPU.
 
-    The first ones are searched while the caller still makes the others. Raises `UsageError` if a
-    process is killed, as a machine without memory does.
+    The first ones are searched while the caller still makes the others, the last ones while it
+    works on what it got. Raises `UsageError` if a process is killed, as a machine without memory
+    does.
     """
     crew = _Crew(bounds, jobs)
     try:
         for system in systems:
             crew.take(system)
-        return crew.finish()
-    finally:
+    except BaseException:
         crew.stop()
+        raise
+    return crew.results()
 
 
 class _Crew:
@@ -61,24 +63,29 @@ class _Crew:
         index = len(self.systems)
         self.systems.append(system)
         self.waiting.append(index)
-        if self.forks and _size(system) >= WORTH_A_FORK and self._has_room(self.jobs - 1):
-            self._fork(index)
+        self._fork_up_to(self.jobs - 1)
 
-    def finish(self) -> list[Evidence]:
+    def results(self) -> Iterator[Evidence]:
         """What was found about all, in the order in which they came."""
         self._tell()
-        large = [i for i in self.waiting if _size(self.systems[i]) >= WORTH_A_FORK]
-        if self.forks and self.jobs > 1 and len(large) + len(self.children) > 1:
-            for index in sorted(large, key=lambda i: -_size(self.systems[i])):
-                while not self._has_room(self.jobs):
-                    self._wait()
-                self._fork(index)
-        for index in self.waiting:  # what is not worth a fork, or did not get one
+        try:
+            for index in range(len(self.systems)):
+                while index not in self.found:
+                    self._go_on(index)
+                self._keep_busy()  # while the caller looks at this one
+                yield self.found[index]
+        finally:
+            self.stop()
+
+    def _go_on(self, index: int) -> None:
+        """Do something that brings what is found about this system nearer."""
+        self._keep_busy()
+        if index in self.waiting and not (self.children and index in self._large()):
+            self.waiting.remove(index)  # not worth a fork, or alone
             self.found[index] = gather(self.systems[index], self.bounds)
             self._tell()
-        while self.children:
+        elif index not in self.found:
             self._wait()
-        return [self.found[i] for i in range(len(self.systems))]
 
     def stop(self) -> None:
         """End the children that are left after an error."""
@@ -87,11 +94,30 @@ class _Crew:
         for child in self.children.values():
             child.process.join()
 
+    def _keep_busy(self) -> None:
+        """Use all CPUs, unless there is nothing to do at the same time."""
+        if self.jobs > 1 and (self.children or len(self._large()) > 1):
+            self._fork_up_to(self.jobs)
+
+    def _large(self) -> list[int]:
+        """Those that wait and are worth a fork, the largest first."""
+        sizes = {i: _size(self.systems[i]) for i in self.waiting if self.forks}
+        large = [i for i, size in sizes.items() if size >= WORTH_A_FORK]
+        return sorted(large, key=lambda i: -sizes[i])
+
+    def _fork_up_to(self, most: int) -> None:
+        """Let so many children run, if there is enough to do; what others have found is taken."""
+        for index in self._large():
+            if not self._has_room(most):
+                break
+            self._fork(index)
+
     def _fork(self, index: int) -> None:
         others = [child.reading for child in self.children.values()]
         try:
             self.children[index] = _Child(self.systems[index], self.bounds, others)
         except OSError:  # too many processes, or too little memory for one more
+            self.forks = False
             return
         self.waiting.remove(index)
 
@@ -108,10 +134,10 @@ class _Crew:
 
         wait([child.reading for child in self.children.values()])
         self._has_room(self.jobs)
-        self._tell()
 
     def _collect(self, index: int) -> None:
         self.found[index] = self.children.pop(index).result()
+        self._tell()
 
     def _tell(self) -> None:
         progress.tell(f"searching, {len(self.found)} of {len(self.systems)} classes")

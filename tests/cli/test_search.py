@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -69,7 +69,7 @@ def test_jobs(run: Run, bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def gather_all(
         systems: Iterable[System], bounds: Bounds, jobs: int | None = None
-    ) -> list[Evidence]:
+    ) -> Iterator[Evidence]:
         asked.append(jobs)
         return honest(systems, bounds, jobs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +24,9 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     real = analysis.gather_all
 
-    def gather_all(systems: Iterable[System], bounds: Bounds, jobs: int | None) -> list[Evidence]:
+    def gather_all(
+        systems: Iterable[System], bounds: Bounds, jobs: int | None
+    ) -> Iterator[Evidence]:
         taken = list(systems)
         found.extend(s.protocol.title for s in taken)
         return real(taken, bounds, jobs)

@@ -46,8 +46,8 @@ def forks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_processes_find_the_same(systems: list[System], forks: None) -> None:
-    alone = gather_all(systems, Bounds(), 1)
-    together = gather_all(systems, Bounds(), 3)
+    alone = list(gather_all(systems, Bounds(), 1))
+    together = list(gather_all(systems, Bounds(), 3))
     assert any(evidence.witnesses for evidence in alone)
     assert [told(e) for e in together] == [told(e) for e in alone]
     for evidence in together:
@@ -76,7 +76,7 @@ def test_an_error_in_a_process_is_raised(
 
     monkeypatch.setattr(parallel, "gather", gather)
     with pytest.raises(ValueError, match="no such state"):
-        gather_all(systems, Bounds(), 2)
+        list(gather_all(systems, Bounds(), 2))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -91,7 +91,7 @@ def test_a_killed_process_ends_the_run(
 
     monkeypatch.setattr(parallel, "gather", gather)
     with pytest.raises(UsageError, match=r"was killed .* --jobs 1"):
-        gather_all(systems, Bounds(), 2)
+        list(gather_all(systems, Bounds(), 2))
 
 
 class Picky(Exception):
@@ -113,7 +113,7 @@ def test_an_error_that_cannot_be_sent_is_told(
 
     monkeypatch.setattr(parallel, "gather", gather)
     with pytest.raises(RuntimeError, match=r"^Picky: node: gone$") as caught:
-        gather_all(systems, Bounds(), 2)
+        list(gather_all(systems, Bounds(), 2))
     assert "in gather" in str(caught.value.__cause__)
 
 
@@ -128,7 +128,7 @@ def test_a_process_that_is_killed_while_it_sends(
 
     monkeypatch.setattr(parallel, "_search", search)
     with pytest.raises(UsageError, match=r"was killed .* --jobs 1"):
-        gather_all(systems, Bounds(), 2)
+        list(gather_all(systems, Bounds(), 2))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
