@@ -23,6 +23,7 @@ from kvlint.programs.ir import (
     Program,
     Var,
 )
+from kvlint.programs.slots import allotted
 from kvlint.protocol.domain import Member, StatusDomain
 from kvlint.protocol.model import NUMBER, Frame
 
@@ -119,37 +120,14 @@ class Machine:
         self.tracked = tracked
         self.thread = thread
         self.main_queues = main_queues
-        names = sorted({v for i in self.code for v in _variables(i)})
-        self.slots = {name: i for i, name in enumerate(names)}
-        self.live = self._liveness()
+        self.slots, self.live = allotted(self.code)
+        self.size = max(self.slots.values(), default=-1) + 1
         self._dead: dict[tuple[int, int], tuple[int, ...]] = {}
         self._local: dict[tuple[int, Env], tuple[tuple[int, Env], ...]] = {}
 
     def initial(self) -> Env:
         """Locals before the first instruction."""
-        return (None,) * len(self.slots)
-
-    def _liveness(self) -> list[frozenset[int]]:
-        """Per instruction, the locals that it or a later one may read (backward fixpoint)."""
-        live: list[frozenset[int]] = [frozenset()] * len(self.code)
-        before: dict[int, list[int]] = {}
-        for pc, instr in enumerate(self.code):
-            for successor in instr.successors():
-                before.setdefault(successor, []).append(pc)
-        todo = list(range(len(self.code)))
-        while todo:
-            pc = todo.pop()
-            instr = self.code[pc]
-            needed: set[int] = set()
-            for successor in instr.successors():
-                needed |= live[successor]
-            if instr.dst is not None:
-                needed.discard(self.slots[instr.dst])
-            needed |= {self.slots[a.name] for a in instr.args if isinstance(a, Var)}
-            if frozenset(needed) != live[pc]:
-                live[pc] = frozenset(needed)
-                todo.extend(before.get(pc, ()))
-        return live
+        return (None,) * self.size
 
     # -- one step --------------------------------------------------------------------
 
@@ -185,10 +163,12 @@ class Machine:
         dead = self._dead.get(key)
         if dead is None:
             instr = self.code[pc]
-            mine = set(self.live[pc])
+            mine = self.live[pc]
             if instr.dst is not None:
-                mine.add(self.slots[instr.dst])
-            dead = self._dead[key] = tuple(sorted(mine - self.live[to]))
+                mine |= 1 << self.slots[instr.dst]
+            mine &= ~self.live[to]
+            dead = tuple(slot for slot in range(self.size) if mine >> slot & 1)
+            self._dead[key] = dead
         if not dead:
             return env
         kept = list(env)
@@ -427,14 +407,6 @@ def _noted(instr: Instr, value: object, shared: Shared) -> Shared:
     others = tuple(f for f in shared.fields if f[0] != instr.name)
     fields = tuple(sorted((*others, (instr.name, value)), key=lambda f: f[0]))
     return shared.having(fields=fields)
-
-
-def _variables(instr: Instr) -> Iterator[str]:
-    if instr.dst is not None:
-        yield instr.dst
-    for arg in instr.args:
-        if isinstance(arg, Var):
-            yield arg.name
 
 
 def _both(answer: bool | None) -> tuple[bool, ...]:
