@@ -72,19 +72,25 @@ class _Crew:
             for index in range(len(self.systems)):
                 while index not in self.found:
                     self._go_on(index)
-                self._keep_busy()  # while the caller looks at this one
                 yield self.found[index]
         finally:
             self.stop()
 
     def _go_on(self, index: int) -> None:
-        """Do something that brings what is found about this system nearer."""
-        self._keep_busy()
-        if index in self.waiting and not (self.children and index in self._large()):
-            self.waiting.remove(index)  # not worth a fork, or alone
-            self.found[index] = gather(self.systems[index], self.bounds)
+        """Do something that brings what is found about this system nearer.
+
+        This process searches as well: what is asked for, or else what takes longest.
+        """
+        if len(self.waiting) > 1:
+            self._fork_up_to(self.jobs - 1)
+        if index in self.found:
+            return
+        if self.waiting:
+            own = index if index in self.waiting else max(self.waiting, key=self._size)
+            self.waiting.remove(own)
+            self.found[own] = gather(self.systems[own], self.bounds)
             self._tell()
-        elif index not in self.found:
+        else:
             self._wait()
 
     def stop(self) -> None:
@@ -94,21 +100,14 @@ class _Crew:
         for child in self.children.values():
             child.process.join()
 
-    def _keep_busy(self) -> None:
-        """Use all CPUs, unless there is nothing to do at the same time."""
-        if self.jobs > 1 and (self.children or len(self._large()) > 1):
-            self._fork_up_to(self.jobs)
-
-    def _large(self) -> list[int]:
-        """Those that wait and are worth a fork, the largest first."""
-        sizes = {i: _size(self.systems[i]) for i in self.waiting if self.forks}
-        large = [i for i, size in sizes.items() if size >= WORTH_A_FORK]
-        return sorted(large, key=lambda i: -sizes[i])
+    def _size(self, index: int) -> int:
+        """How much there is to search, roughly."""
+        return _size(self.systems[index])
 
     def _fork_up_to(self, most: int) -> None:
-        """Let so many children run, if there is enough to do; what others have found is taken."""
-        for index in self._large():
-            if not self._has_room(most):
+        """Let so many children run, the largest systems first."""
+        for index in sorted(self.waiting, key=self._size, reverse=True):
+            if not self.forks or self._size(index) < WORTH_A_FORK or not self._has_room(most):
                 break
             self._fork(index)
 
