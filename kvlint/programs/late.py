@@ -1,7 +1,8 @@
 """Choices that can as well be made later: when somebody looks at the answer.
 
 A constructor that notes in a field what something unknown says doubles every state until the field
-is read. It is noted as "either" instead, and the first read decides (`Machine` tries both).
+is read. It is noted as "either" instead, and the first read decides (`Machine` tries both). That
+read has to be a step of the search, or the next one would not know what was decided.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 from kvlint.programs.ir import EITHER, Const, Instr, Op, Var
 
 
-def leave_open(code: list[Instr]) -> bool:
-    """Let stores of a free choice between True and False leave it open; says whether any did."""
+def leave_open(code: list[Instr], fields: frozenset[str]) -> bool:
+    """Let stores of a free choice between True and False leave it open; says whether any did.
+
+    `fields` are those that may be left open.
+    """
     stores = [
         pc
         for pc, instr in enumerate(code)
-        if instr.op is Op.FIELD_STORE and isinstance(instr.args[0], Var)
+        if instr.op is Op.FIELD_STORE and instr.name in fields and isinstance(instr.args[0], Var)
     ]
     before = _predecessors(code) if stores else {}
     free = [pc for pc in stores if _is_free(code, before, pc)]

@@ -130,10 +130,14 @@ def sliced(
     locks: frozenset[str],
     fields: frozenset[str],
     status_table: str,
+    late: frozenset[str] = frozenset(),
 ) -> Program:
-    """A copy of the program with everything else taken out; not to be changed."""
+    """A copy of the program with everything else taken out; not to be changed.
+
+    `late` are the fields whose value may be left open until somebody looks.
+    """
     noise = [_is_noise(instr, tracked, locks, fields) for instr in program.code]
-    key = (program.name, status_table, bytes(noise))
+    key = (program.name, status_table, late, bytes(noise))
     if key not in program.slices:
         code = [copied(instr) for instr in program.code]
         for instr, silent in zip(code, noise, strict=True):
@@ -143,7 +147,7 @@ def sliced(
                 instr.args = (ANY,)  # only that there is something counts
         forget_opaque(code)
         code = simplify(code)
-        while leave_open(code) or _forget_results(code):
+        while leave_open(code, late) or _forget_results(code):
             code = simplify(code)
         program.slices[key] = Program(program.name, program.title, code, program.kind, program.cut)
     return program.slices[key]

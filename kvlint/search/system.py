@@ -148,18 +148,28 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
     locks = relevant_locks(programs, system.tracked)
     system.locks = contended_locks(programs, system.tracked, locks)
     system.fields = _closed_fields(system, entries)
-    table = protocol.status_table
+    table, late = protocol.status_table, system.fields - _polled_fields(entries)
     for root, program in roots:
-        small = sliced(program, system.tracked, system.locks, system.fields, table)
+        small = sliced(program, system.tracked, system.locks, system.fields, table, late)
         if _touches(small, system):
             system.threads.append(Thread(_thread_kind(small), root, program, small))
     for cls, name, program in entries:
-        small = sliced(program, system.tracked, system.locks, system.fields, table)
+        small = sliced(program, system.tracked, system.locks, system.fields, table, late)
         kind = _operation_kind(system, cls, name, small)
         if kind:
             system.operations.append(Operation(kind, cls, name, program, small))
     system.frames = (*(frames or _tags(system)), *(Outside(name) for name in outside))
     return system
+
+
+def _polled_fields(entries: list[Entry]) -> frozenset[str]:
+    """Fields that polling may look at: what it says is asked for without its being a step."""
+    return frozenset(
+        instr.name
+        for _, name, program in entries
+        for instr in (program.code if name.startswith(POLL_WORDS) else ())
+        if instr.op is Op.FIELD_LOAD
+    )
 
 
 def _main_queues(entries: list[Program], threads: list[Program]) -> frozenset[str] | None:

@@ -90,6 +90,23 @@ class Sender:
         self.kv_mgr.infos.pop(self.room, None)
 """
 
+OPENED = "        self.kv_mgr.status[room] = Poll.Waiting\n"
+FLAG = """\
+        self.mine = True
+        if self.kv_mgr.shared is not None:
+            self.mine = self.kv_mgr.shared.open(room) is not None
+"""
+ASKED = "        if not self.mine:\n            return Poll.Failed\n"
+GUARDED = (
+    ["with self.guard:", "    self.infos.pop(room, None)"],
+    ["with self.guard:", "    known = self.infos.get(room)"],
+    ["with self.guard:", "    self.infos.pop(room, None)", "    self.engine.write(room)"],
+    ["with self.guard:", "    if room in self.infos:", "        self.update(room, Poll.Failed)"],
+    ["with self.guard:", "    self.status[room] = Poll.Moving"],
+    ["known = self.infos.get(room)"],
+    ["rate = 0 if self.engine.slow else self.engine.rate()", "if rate != 0:", "    continue"],
+)
+
 
 def indent(lines: list[str], levels: int) -> str:
     """A block at this depth."""
@@ -128,6 +145,19 @@ def source(random: Random) -> str:
         serve=indent([*steps(random, 4, True), *end], 3),
         listen=indent(steps(random, 3, True), 4),
     )
+
+
+def flagged(random: Random) -> str:
+    """A backend with locks around little, reads for nothing, and a sender that notes a choice."""
+    text = source(random)
+    for _ in range(random.randint(1, 4)):
+        loop, depth = random.choice((("room, last = self.jobs.get()", 3), ('b"ABORT":', 4)))
+        text = text.replace(f"{loop}\n", f"{loop}\n{indent(random.choice(GUARDED), depth)}\n")
+    text = text.replace("self.lock = ", "self.guard = threading.Lock()\n        self.lock = ")
+    text = text.replace(OPENED, FLAG + OPENED)
+    for method in random.sample(("poll", "abort", "clear"), random.randint(1, 3)):
+        text = text.replace(f"def {method}(self):\n", f"def {method}(self):\n{ASKED}")
+    return text
 
 
 def spinning() -> str:
@@ -187,3 +217,8 @@ def hanging() -> str:
 def sources() -> st.SearchStrategy[str]:
     """Whole backends."""
     return st.integers(0, 2**64).map(lambda seed: source(Random(seed)))
+
+
+def flagged_sources() -> st.SearchStrategy[str]:
+    """Whole backends with what the search leaves out."""
+    return st.integers(0, 2**64).map(lambda seed: flagged(Random(seed)))

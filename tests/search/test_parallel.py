@@ -190,6 +190,47 @@ def test_small_systems_are_not_worth_a_process(
     assert {e.states for e in gather_all(systems, Bounds(), 2)} == {os.getpid()}
 
 
+def test_one_after_the_other_as_they_are_asked_for(
+    systems: list[System], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever works on the first has not had to wait for the last."""
+    searched: list[System] = []
+
+    def gather(system: System, bounds: Bounds) -> Evidence:
+        searched.append(system)
+        return Evidence(runs=[system.protocol.title])
+
+    monkeypatch.setattr(parallel, "gather", gather)
+    found = gather_all(systems, Bounds(), 1)
+    assert searched == []
+    for number, system in enumerate(systems, 1):
+        assert next(found).runs == [system.protocol.title]
+        assert searched == systems[:number]
+    assert next(found, None) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_who_stops_asking_leaves_no_process(
+    systems: list[System], forks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "gather", lambda system, bounds: Evidence(runs=["x" * 10**6]))
+    children: list[int] = []
+    start = parallel._Child.__init__
+
+    def remember(self: Any, *given: Any) -> None:
+        start(self, *given)
+        children.append(self.process.pid)
+
+    monkeypatch.setattr(parallel._Child, "__init__", remember)
+    found = gather_all(systems, Bounds(), 3)
+    next(found)
+    found.close()  # type: ignore[attr-defined]
+    assert children
+    for child in children:
+        with pytest.raises(ProcessLookupError):
+            os.kill(child, 0)
+
+
 def test_evidence_survives_as_bytes(systems: list[System]) -> None:
     parts = Parts(systems)
     for evidence in gather_all(systems, Bounds(), 1):
