@@ -1,36 +1,33 @@
 """Which locks can keep threads from something; the others only make programs longer.
 
-A lock changes no order of accesses if one program alone acquires it, or if whatever it is held
+A lock changes no order of accesses if one thread alone acquires it, or if whatever it is held
 around is a single access: that is one step with the lock and without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from kvlint.programs.ir import SHARED, Instr, Op, Program
 
-LOCKS = frozenset({Op.LOCK, Op.UNLOCK})
 FIELDS = frozenset({Op.FIELD_LOAD, Op.FIELD_STORE})
-OUTSIDE = frozenset({Op.TAKE, Op.PUT, Op.RECV, *FIELDS})  # shared, but in no table
-LEAVES = frozenset({Op.WINDOW, Op.END, Op.DEAD})  # the lock is held while the thread does not run
+# Others would have to wait for the lock while whoever holds it waits for something else.
+STAYS = frozenset({Op.WINDOW, Op.TAKE, Op.RECV, Op.END, Op.DEAD})
 
 
 def contended_locks(
-    programs: Iterable[Program], tracked: frozenset[str], locks: frozenset[str]
+    users: Sequence[Sequence[Program]], tracked: frozenset[str], locks: frozenset[str]
 ) -> frozenset[str]:
     """Those of `locks` that decide on an order of accesses to `tracked` tables.
 
-    What is left out must not matter to any other: a lock held around another one that stays does.
+    `users` are the programs of each thread that there may be.
     """
-    users: dict[str, list[Program]] = {}
-    for program in programs:
-        for name in {i.name for i in program.code if i.op is Op.LOCK and i.name in locks}:
-            users.setdefault(name, []).append(program)
-    kept = frozenset(name for name, of in users.items() if len(of) > 1)
+    taken = [{i.name for p in of for i in p.code if i.op is Op.LOCK} for of in users]
+    kept = frozenset(name for name in locks if sum(name in names for names in taken) > 1)
+    programs = dict.fromkeys(program for of in users for program in of)
     while True:
         found = frozenset(
-            name for name in kept if any(_guards(p, name, tracked, kept) for p in users[name])
+            name for name in kept if any(_guards(p, name, tracked, kept) for p in programs)
         )
         if found == kept:
             return kept
@@ -38,34 +35,50 @@ def contended_locks(
 
 
 def _guards(program: Program, lock: str, tracked: frozenset[str], kept: frozenset[str]) -> bool:
-    """Whether a program holds a lock around more than one access, or leaves off with it."""
+    """Whether a program holds a lock around more than one access, or does not let go of it soon."""
     code = program.code
     todo = [(i.next, False) for i in code if i.op is Op.LOCK and i.name == lock]
-    seen = set(todo)
+    before: dict[tuple[int, bool], list[tuple[int, bool]]] = {state: [] for state in todo}
+    last: list[tuple[int, bool]] = []
     while todo:
-        pc, accessed = todo.pop()
-        if pc < 0:
-            return True
+        state = pc, accessed = todo.pop()
         instr = code[pc]
         if instr.op is Op.UNLOCK and instr.name == lock:
+            last.append(state)
             continue
-        if instr.op in LEAVES:
+        if instr.op in STAYS or (instr.op is Op.LOCK and instr.name in kept):
             return True
         if _is_access(instr, tracked, kept):
             if accessed:
                 return True
             accessed = True
-        for state in ((after, accessed) for after in instr.successors()):
-            if state not in seen:
-                seen.add(state)
+        for to in instr.successors():
+            after = (to, accessed)
+            if after not in before:
+                before[after] = []
+                todo.append(after)
+            before[after].append(state)
+    return len(_behind(last, before)) < len(before)
+
+
+def _behind(
+    last: list[tuple[int, bool]], before: dict[tuple[int, bool], list[tuple[int, bool]]]
+) -> set[tuple[int, bool]]:
+    """Everything from which one of the last states can be reached."""
+    found = set(last)
+    todo = list(last)
+    while todo:
+        for state in before[todo.pop()]:
+            if state not in found:
+                found.add(state)
                 todo.append(state)
-    return False
+    return found
 
 
 def _is_access(instr: Instr, tracked: frozenset[str], kept: frozenset[str]) -> bool:
-    """Whether the instruction is a step of its own; what is not tracked is none."""
-    if instr.op in LOCKS:
+    """Whether the instruction is a step that others may see; what is not tracked is none."""
+    if instr.op is Op.UNLOCK:
         return instr.name in kept
-    if instr.op in OUTSIDE:
+    if instr.op in FIELDS or instr.op is Op.PUT:
         return True
-    return instr.op in SHARED and instr.op is not Op.ITER and instr.name in tracked
+    return instr.op in SHARED and instr.op not in (Op.ITER, Op.LOCK) and instr.name in tracked

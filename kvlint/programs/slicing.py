@@ -147,7 +147,9 @@ def sliced(
                 instr.args = (ANY,)  # only that there is something counts
         forget_opaque(code)
         code = simplify(code)
-        while leave_open(code, late) or _forget_results(code):
+        # What a watcher does in one turn is counted by its looks and waits.
+        turns = program.kind == "thread" and not any(i.op in (Op.TAKE, Op.RECV) for i in code)
+        while leave_open(code, late) or (not turns and _forget_results(code)):
             code = simplify(code)
         program.slices[key] = Program(program.name, program.title, code, program.kind, program.cut)
     return program.slices[key]

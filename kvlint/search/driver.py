@@ -45,8 +45,9 @@ class Habits:
         self.openings = _openings(system)
         closes = sorted(system.of_kind("close"), key=lambda o: len(o.program.code))
         self.closes = closes[:1]
-        self.watched = system.of_kind("poll")[:1]
-        self.polls = [system.machine(o.program, 1) for o in self.watched]
+        polls = system.of_kind("poll")[:1]
+        self.after_the_end = [*self.closes, *polls]
+        self.polls = [system.machine(o.program, 1) for o in polls]
         self.views: dict[Shared, frozenset[object]] = {}
 
 
@@ -62,7 +63,7 @@ class Driver:
         habits = system.habits
         self.feeds, self.direct = habits.feeds, habits.direct
         self.handshaken, self.openings = habits.handshaken, habits.openings
-        self.closes, self.watched = habits.closes, habits.watched
+        self.closes, self.after_the_end = habits.closes, habits.after_the_end
         self.polls, self._views = habits.polls, habits.views
 
     def moves(self, phase: Phase, shared: Shared) -> Iterator[Move]:
@@ -84,19 +85,6 @@ class Driver:
         elif phase.stage == "over":
             for operation in self.closes:
                 yield Move(operation, None, Phase("gone", phase.fed, phase.aborted))
-
-    def ahead(self, phase: Phase) -> list[Operation]:
-        """Every operation that may look at the room from this phase on, the poll included."""
-        if phase.stage == "gone":
-            return []
-        found = [*self.closes, *self.watched]
-        if phase.stage == "over":
-            return found
-        kinds = ("open", "feed", "step") if phase.stage == "new" else ("step",)
-        found += [operation for kind in kinds for operation in self.system.of_kind(kind)]
-        if phase.stage == "live" and phase.fed < self.chunks:
-            found += self.feeds
-        return found if phase.aborted else [*found, *self.aborts]
 
     def meant(
         self,

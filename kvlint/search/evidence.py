@@ -9,7 +9,7 @@ from time import monotonic, perf_counter
 from kvlint.config import Environment, Settings
 from kvlint.programs.ir import Instr, Op, Where
 from kvlint.search.environment import ORDINARY, ordinary, runs
-from kvlint.search.macro import Event, Leap
+from kvlint.search.macro import Decision, Event, Leap
 from kvlint.search.product import Finish, Outcome, Search
 from kvlint.search.system import System
 from kvlint.search.transitions import Decisions, Run
@@ -131,7 +131,7 @@ class Baseline:
         self.plain = plain
         self.bounds = bounds
         self.limits: set[str] = set()
-        self._known: dict[frozenset[tuple[Instr, int]], bool] = {}
+        self._known: dict[frozenset[Decision], bool] = {}
 
     def concludes(self, path: Iterable[Leap]) -> bool:
         """Whether the undisturbed run reaches a terminal state under these choices."""

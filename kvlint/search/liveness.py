@@ -7,7 +7,6 @@ nobody will receive, and who made the room fail.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kvlint.programs.ir import Instr, Op, Program
 from kvlint.programs.machine import Outside, Shared
@@ -15,62 +14,6 @@ from kvlint.protocol.domain import StatusDomain
 from kvlint.search.macro import ENDS
 
 LOOKS = frozenset({Op.LOAD, Op.POP, Op.SETDEFAULT})
-WRITES = frozenset({Op.STORE, Op.POP, Op.SETDEFAULT})
-
-
-@dataclass(frozen=True)
-class Ahead:
-    """What a program may still look at before it writes there itself: fields and side tables."""
-
-    fields: frozenset[str] = frozenset()
-    tables: frozenset[str] = frozenset()
-
-    def also(self, other: Ahead) -> Ahead:
-        """What one of the two looks at."""
-        return Ahead(self.fields | other.fields, self.tables | other.tables)
-
-    def before(self, instr: Instr) -> Ahead:
-        """What is looked at from an instruction on, if this is what is looked at after it."""
-        fields, tables = self.fields, self.tables
-        if instr.op is Op.FIELD_STORE:
-            fields -= {instr.name}
-        elif instr.op is Op.FIELD_LOAD:
-            fields |= {instr.name}
-        elif _looks(instr):
-            tables |= {instr.name}
-        elif instr.op in WRITES:
-            tables -= {instr.name}
-        return Ahead(fields, tables)
-
-
-def looked_at(code: Iterable[Instr]) -> Ahead:
-    """Everything that some instructions look at."""
-    code = list(code)
-    return Ahead(
-        frozenset(i.name for i in code if i.op is Op.FIELD_LOAD),
-        frozenset(i.name for i in code if _looks(i)),
-    )
-
-
-def looked_ahead(program: Program) -> list[Ahead]:
-    """Per instruction, what it or a later one may look at (backward fixpoint)."""
-    code = program.code
-    ahead = [Ahead()] * len(code)
-    before: dict[int, list[int]] = {}
-    for pc, instr in enumerate(code):
-        for successor in instr.successors():
-            before.setdefault(successor, []).append(pc)
-    todo = [pc for pc, instr in enumerate(code) if instr.op is Op.FIELD_LOAD or _looks(instr)]
-    while todo:
-        pc = todo.pop()
-        found = Ahead()
-        for to in code[pc].successors():
-            found = found.also(ahead[to])
-        found = found.before(code[pc])
-        if found != ahead[pc]:
-            ahead[pc] = found
-            todo.extend(before.get(pc, ()))
-    return ahead
 
 
 class Liveness:
@@ -85,7 +28,8 @@ class Liveness:
         code = [instr for program in programs for instr in program.code]
         self.domain = domain
         self.works = works
-        self.all = looked_at(code)
+        self.tables = frozenset(i.name for i in code if _looks(i))
+        self.fields = frozenset(i.name for i in code if i.op is Op.FIELD_LOAD)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Liveness) and self._key() == other._key()
@@ -94,17 +38,18 @@ class Liveness:
         return hash(self._key())
 
     def _key(self) -> object:
-        return self.all, self.works
+        return self.tables, self.fields, self.works
 
-    def kept(self, shared: Shared, ahead: Ahead, *, frames: bool = True) -> Shared:
+    def kept(self, shared: Shared, fields: frozenset[str], *, frames: bool = True) -> Shared:
         """`shared` without what no longer matters.
 
-        `ahead` is what somebody may still look at; `frames` says that somebody may still receive.
+        `fields` are those of the holder that somebody may still look at; `frames` says that
+        somebody may still receive.
         """
         return Shared(
             shared.status,
-            shared.sides & ahead.tables,
-            tuple(f for f in shared.fields if f[0] in ahead.fields),
+            shared.sides & self.tables,
+            tuple(f for f in shared.fields if f[0] in fields),
             shared.locks,
             shared.queue,
             shared.frames if frames else frozenset(),
@@ -115,6 +60,29 @@ class Liveness:
         """Who made the room fail, as far as anybody asks: a worker, or any other thread (-1)."""
         mine = shared.failed in self.works and self.domain.is_failure(shared.status)
         return shared.failed if mine or not shared.failed else -1
+
+
+def fields_ahead(program: Program) -> list[frozenset[str]]:
+    """Per instruction, the fields that it or a later one may read before it is written."""
+    code = program.code
+    ahead: list[frozenset[str]] = [frozenset()] * len(code)
+    before: dict[int, list[int]] = {}
+    for pc, instr in enumerate(code):
+        for successor in instr.successors():
+            before.setdefault(successor, []).append(pc)
+    todo = [pc for pc, instr in enumerate(code) if instr.op is Op.FIELD_LOAD]
+    while todo:
+        pc = todo.pop()
+        instr = code[pc]
+        found = frozenset[str]().union(*(ahead[to] for to in instr.successors()))
+        if instr.op is Op.FIELD_STORE:
+            found -= {instr.name}
+        elif instr.op is Op.FIELD_LOAD:
+            found |= {instr.name}
+        if found != ahead[pc]:
+            ahead[pc] = found
+            todo.extend(before.get(pc, ()))
+    return ahead
 
 
 def _looks(instr: Instr) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kvlint.programs.ir import EITHER, SHARED, UNKNOWN, Instr, Op
+from kvlint.programs.ir import EITHER, SHARED, Instr, Op
 from kvlint.programs.machine import Env, Machine, Shared, Step
 
 BLOCKS = frozenset({Op.TAKE, Op.RECV})
@@ -25,7 +25,7 @@ STOPS = SHARED | ENDS
 CHOOSES = frozenset({Op.BRANCH, Op.CHOICE})
 MAX_FOLD = 20_000
 
-Decision = tuple[Instr, int]
+Decision = tuple[Instr | str, int]
 
 
 class Event(NamedTuple):
@@ -44,7 +44,7 @@ class Leap:
     `wide` says that a switch at its end needs no bad luck, `waiting` that the thread is then in
     one of the waits or transfers that follow the last access. `events` are the shared accesses and
     waits on the way, `decisions` the unknown choices that were made: (instruction, successor); for
-    a field that had been left open, (instruction, truth).
+    a field that had been left open, (its name, truth), whoever was the first to look.
     """
 
     pc: int
@@ -171,7 +171,7 @@ class Folder:
         """The local ways on from a place, waits included, to the next access or end."""
         found = self._hops.get((pc, env))
         if found is None:
-            found = self._hops[pc, env] = tuple(_widest(self._walk(pc, env)))
+            found = self._hops[pc, env] = tuple(self._walk(pc, env))
         return found
 
     def _walk(self, pc: int, env: Env) -> list[Hop]:
@@ -351,36 +351,7 @@ def _late(instr: Instr, before: Shared, step: Step) -> tuple[Decision, ...]:
     """The choice that reading a field makes, if it had been left open."""
     if instr.op is not Op.FIELD_LOAD or before.field(instr.name) is not EITHER:
         return ()
-    return ((instr, int(step.shared.field(instr.name) is True)),)
-
-
-def _widest(hops: list[Hop]) -> list[Hop]:
-    """The hops without those that can do no more than another one.
-
-    Two ways to one place differ in a local only, which is unknown after one of them: what follows
-    from the other value follows from that one as well. For whom they waited makes no difference.
-    """
-    groups: dict[object, list[Hop]] = {}
-    for hop in hops:
-        groups.setdefault(_course(hop), []).append(hop)
-    if len(groups) == len(hops):
-        return hops
-    return [
-        hop
-        for hop in hops
-        if not any(_covers(other.env, hop.env) for other in groups[_course(hop)])
-    ]
-
-
-def _course(hop: Hop) -> object:
-    """Where a hop leads, and by what that others may mind."""
-    shown = tuple(event for event in hop.shown if event[0].op is not Op.WINDOW)
-    return hop.pc, hop.waited, shown
-
-
-def _covers(wide: Env, env: Env) -> bool:
-    """Whether locals differ only in what is unknown in the first."""
-    return wide != env and all(a is UNKNOWN or a == b for a, b in zip(wide, env, strict=True))
+    return ((instr.name, int(step.shared.field(instr.name) is True)),)
 
 
 # One leap for each place and state, with a wait before it and without: only one is left freely.

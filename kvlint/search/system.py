@@ -20,7 +20,7 @@ from kvlint.programs.machine import STRANGER, Machine, Outside, Shared
 from kvlint.programs.slicing import relevant_locks, sliced, tracked_tables
 from kvlint.protocol.facts import call_name, terminal_name
 from kvlint.protocol.model import Frame, Protocol, ThreadRoot
-from kvlint.search.liveness import Ahead, looked_ahead
+from kvlint.search.liveness import fields_ahead
 from kvlint.search.macro import Folder
 from kvlint.tables import outcomes
 
@@ -76,7 +76,7 @@ class System:
     habits: Habits | None = None
     memos: dict[object, Memo] = field(default_factory=dict)
     _folders: dict[tuple[Program, int, bool], Folder] = field(default_factory=dict)
-    _ahead: dict[Program, list[Ahead]] = field(default_factory=dict)
+    _fields_ahead: dict[Program, list[frozenset[str]]] = field(default_factory=dict)
 
     @property
     def cooperative(self) -> bool:
@@ -96,11 +96,11 @@ class System:
             self._folders[key] = Folder(machine, narrow, twin)
         return self._folders[key]
 
-    def ahead(self, program: Program, pc: int) -> Ahead:
-        """What a program may still look at from an instruction on."""
-        if program not in self._ahead:
-            self._ahead[program] = looked_ahead(program)
-        return self._ahead[program][pc]
+    def fields_ahead(self, program: Program, pc: int) -> frozenset[str]:
+        """The fields that a program may still read, from an instruction on."""
+        if program not in self._fields_ahead:
+            self._fields_ahead[program] = fields_ahead(program)
+        return self._fields_ahead[program][pc]
 
     def likeness(self) -> object:
         """What two systems share if every run of the search is the same for both."""
@@ -146,20 +146,30 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
     system.tracked = tracked_tables(programs, protocol.status_table, protocol.tables)
     system.main_queues = _main_queues([p for _, _, p in entries], [p for _, p in roots])
     locks = relevant_locks(programs, system.tracked)
-    system.locks = contended_locks(programs, system.tracked, locks)
+    system.locks = contended_locks(_users(protocol, roots, entries), system.tracked, locks)
     system.fields = _closed_fields(system, entries)
     table, late = protocol.status_table, system.fields - _polled_fields(entries)
     for root, program in roots:
         small = sliced(program, system.tracked, system.locks, system.fields, table, late)
         if _touches(small, system):
             system.threads.append(Thread(_thread_kind(small), root, program, small))
-    for cls, name, program in entries:
+    for entry in entries:
+        cls, name, program = entry
         small = sliced(program, system.tracked, system.locks, system.fields, table, late)
-        kind = _operation_kind(system, cls, name, small)
+        kind = _operation_kind(system, entry, small)
         if kind:
             system.operations.append(Operation(kind, cls, name, program, small))
     system.frames = (*(frames or _tags(system)), *(Outside(name) for name in outside))
     return system
+
+
+def _users(
+    protocol: Protocol, roots: list[tuple[ThreadRoot, Program]], entries: list[Entry]
+) -> list[list[Program]]:
+    """The programs of each thread: without a holder, anybody may call what the scheduler calls."""
+    called = [program for _, _, program in entries]
+    threads = [[program] for _, program in roots]
+    return [*threads, *([program] for program in called), *([] if protocol.holders else [called])]
 
 
 def _polled_fields(entries: list[Entry]) -> frozenset[str]:
@@ -311,13 +321,12 @@ def _is_operation(system: System, entries: list[Entry], name: str) -> bool:
         bool(
             _operation_kind(
                 system,
-                cls,
-                name,
-                sliced(program, system.tracked, system.locks, frozenset(), table),
+                entry,
+                sliced(entry[2], system.tracked, system.locks, frozenset(), table),
             )
         )
-        for cls, entry, program in entries
-        if entry == name
+        for entry in entries
+        if entry[1] == name
     )
 
 
@@ -395,17 +404,17 @@ def _loops(program: Program) -> bool:
     return False
 
 
-def _operation_kind(system: System, cls: ClassInfo, name: str, program: Program) -> str:
-    """What an entry point is for, from what it does to the room."""
+def _operation_kind(system: System, entry: Entry, program: Program) -> str:
+    """What an entry point is for, from what it does to the room; `program` is its slice."""
+    cls, name, full = entry
     table = system.protocol.status_table
+    looks = any(i.op is Op.LOAD and i.name == table for i in full.code)  # used or not
     stores = [i for i in program.code if i.op in (Op.STORE, Op.SETDEFAULT) and i.name == table]
     ops = {i.op for i in program.code}
     removes = any(i.op is Op.POP and i.name == table for i in program.code)
     if name == "__init__" and cls in system.protocol.holders:
         return "open"
-    if name.startswith(POLL_WORDS) and any(
-        i.op is Op.LOAD and i.name == table for i in program.code
-    ):
+    if name.startswith(POLL_WORDS) and looks:
         return "poll"
     creates = bool(stores) and _creates(system, program)
     if name == "__init__":
@@ -413,7 +422,6 @@ def _operation_kind(system: System, cls: ClassInfo, name: str, program: Program)
     if Op.PUT in ops and not creates:
         return "feed"
     if removes and not stores:
-        looks = any(i.op is Op.LOAD and i.name == table for i in program.code)
         return "step" if looks and not CLOSE_WORDS.search(name) else "close"
     if creates:
         return "open"

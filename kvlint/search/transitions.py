@@ -15,7 +15,7 @@ from kvlint.programs.machine import Shared
 from kvlint.search.arrows import IDLE, Arrow, Memo, Place, Spot, Stretch
 from kvlint.search.driver import Driver, Move, Phase
 from kvlint.search.footprint import FIELDS, NOTHING, OPENED, STATUS, Footprint, Footprints
-from kvlint.search.liveness import Ahead, Liveness, looked_at, waits_in_vain
+from kvlint.search.liveness import Liveness, waits_in_vain
 from kvlint.search.macro import ENDS, Event, Folder, Leap
 from kvlint.search.macro import FIELDS as FIELD_OPS
 from kvlint.search.packing import code
@@ -23,7 +23,7 @@ from kvlint.search.system import Operation, System, Thread
 from kvlint.search.world import Sight, World
 
 EVERYTHING = Sight(queue=True, frames=True, fields=True)
-Decisions = dict[Instr, frozenset[int]]
+Decisions = dict[Instr | str, frozenset[int]]
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,12 @@ class Transitions:
             memo = Memo(Footprints(system.protocol.status_table, system.tracked))
             system.memos[narrow, self.liveness] = memo
         self.places, self.worlds, self.footprints = memo.places, memo.worlds, memo.footprints
-        self._others = looked_at(_code_of_others(self))
-        keys = [*self.threads, (run.chunks, run.aborts, self._others), (run.callers,)]
+        called = [i for operation in run.callers for i in operation.program.code]
+        self._fields_are_shared = any(f.reads_fields for f in self.folders) or any(
+            i.op in FIELD_OPS for i in called
+        )
+        self._fields: dict[object, frozenset[str]] = {}
+        keys = [*self.threads, (run.chunks, run.aborts, self._fields_are_shared), (run.callers,)]
         self._arrows = [memo.arrows.setdefault(key, {}) for key in keys]
         self._chosen: list[dict[Spot, list[Arrow]]] = [{} for _ in keys]
         self.stretches: list[dict[Spot, Stretch]] = [
@@ -78,7 +82,6 @@ class Transitions:
             i for i, t in enumerate(self.threads) if any(x.op is Op.RECV for x in t.program.code)
         ]
         self.sights = [_sight([f.machine.code]) for f in self.folders] + _outer_sights(self)
-        self._ahead_of: dict[object, Ahead] = {}
         self._outside = [t.kind in ("task", "ticker") for t in self.threads] + [False, True]
 
     def initial(self) -> tuple[World, tuple[int, ...]]:
@@ -178,23 +181,26 @@ class Transitions:
     def _kept(self, thread: int, to: Place, shared: Shared) -> Shared:
         """The shared state without what nobody will look at any more."""
         deaf = self._receivers == [thread] and to.pc == IDLE
-        ahead = self.liveness.all
-        if thread == self.driver_index:
-            ahead = self.ahead(to)
-        return self.liveness.kept(shared, ahead, frames=not deaf)
+        fields = self.fields_at(to) if thread == self.driver_index else self.liveness.fields
+        return self.liveness.kept(shared, fields, frames=not deaf)
 
-    def ahead(self, to: Place) -> Ahead:
-        """What may still be looked at when the scheduler is at this place."""
-        key = (to.operation, to.pc, to.phase)
-        found = self._ahead_of.get(key)
+    def fields_at(self, driver: Place) -> frozenset[str]:
+        """The holder's fields that somebody may look at when the scheduler is at a place.
+
+        While the room is live all of them are kept: which choice a pinned room goes back to counts.
+        """
+        if self._fields_are_shared or _stage(driver) not in ("over", "gone"):
+            return self.liveness.fields
+        key = (driver.operation, driver.pc, _stage(driver))
+        found = self._fields.get(key)
         if found is None:
-            found = self._others
-            if to.operation is not None:
-                found = found.also(self.system.ahead(to.operation.program, to.pc))
-            if to.phase is not None:
-                for operation in self.driver.ahead(to.phase):
-                    found = found.also(self.system.ahead(operation.program, 0))
-            self._ahead_of[key] = found
+            found = frozenset[str]()
+            if driver.operation is not None:
+                found |= self.system.fields_ahead(driver.operation.program, driver.pc)
+            if _stage(driver) == "over":
+                for operation in self.driver.after_the_end:
+                    found |= self.system.fields_ahead(operation.program, 0)
+            self._fields[key] = found
         return found
 
     def _footprint(
@@ -342,14 +348,6 @@ def _ordinary(system: System, run: Run, driver: Driver) -> list[Operation]:
     """The operations that the scheduler of a run may use."""
     kinds = ("open", "feed", "step", "poll")
     return [*(o for k in kinds for o in system.of_kind(k)), *driver.closes, *run.aborts]
-
-
-def _code_of_others(transitions: Transitions) -> Iterator[Instr]:
-    """The code of all threads but the scheduler, and of the outside callers."""
-    for thread in transitions.active:
-        yield from transitions.threads[thread].program.code
-    for operation in transitions.run.callers:
-        yield from operation.program.code
 
 
 def _liveness(transitions: Transitions) -> Liveness:

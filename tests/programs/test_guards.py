@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from kvlint.programs.guards import contended_locks
@@ -23,7 +25,7 @@ def kept(work: str, other: str = "") -> frozenset[str]:
     found = protocol(manager("\n\n".join(bodies)))
     programs = [method(found, "work"), method(found, "other")]
     locks = relevant_locks(programs, found.tables)
-    return contended_locks(programs, found.tables, locks)
+    return contended_locks([[one] for one in programs], found.tables, locks)
 
 
 @pytest.mark.parametrize(
@@ -36,8 +38,23 @@ def kept(work: str, other: str = "") -> frozenset[str]:
         "self.lock.acquire()\nself.status[room] = Poll.Moving",
         "self.lock.acquire()\nif env:\n    return\nself.infos.pop(room, None)\nself.lock.release()",
         "with self.lock:\n    for one in env:\n        self.infos.pop(room, None)",
+        "with self.lock:\n    chunk = self.jobs.get()\nself.infos.pop(room, None)",
+        "with self.lock:\n    with self.lock:\n        pass\n    self.infos.pop(room, None)\n"
+        "    self.marks.discard(room)",
+        "with self.lock:\n    self.infos.pop(room, None)\n    while True:\n        pass",
     ],
-    ids=["two accesses", "wait after", "wait before", "put", "kept", "left with it", "loop"],
+    ids=[
+        "two accesses",
+        "wait after",
+        "wait before",
+        "put",
+        "kept",
+        "left with it",
+        "loop",
+        "take",
+        "taken twice",
+        "for ever",
+    ],
 )
 def test_a_lock_that_counts(work: str) -> None:
     assert kept(work, ONE) == {"lock"}
@@ -63,3 +80,23 @@ def test_a_lock_around_one_access_at_a_time(work: str) -> None:
 def test_a_lock_that_nobody_else_takes() -> None:
     assert kept(TWO) == frozenset()
     assert kept(TWO, "self.status[room] = Poll.Failed") == frozenset()
+
+
+def test_a_program_that_two_threads_may_run() -> None:
+    found = protocol(manager(f"def work(self, room, env=None):\n{textwrap.indent(TWO, '    ')}"))
+    program = method(found)
+    locks = frozenset({"lock"})
+    assert contended_locks([[program]], found.tables, locks) == frozenset()
+    assert contended_locks([[program], [program]], found.tables, locks) == locks
+
+
+def test_a_lock_around_another_that_counts() -> None:
+    """Who waits for the inner one holds the outer one meanwhile."""
+    nested = "with self.outer:\n    with self.lock:\n        if room in self.infos:\n"
+    nested += "            self.status[room] = Poll.Moving"
+    made = "def make(self):\n    self.outer = threading.Lock()\n\n"
+    both = f"{made}def work(self, room, env=None):\n{textwrap.indent(nested, '    ')}"
+    found = protocol(manager(both))
+    program = method(found)
+    locks = frozenset({"lock", "outer"})
+    assert contended_locks([[program], [program]], found.tables, locks) == locks

@@ -80,9 +80,8 @@ def replay(search: Search, path: Path) -> Shared:
 def _agree(search: Search, state: State, real: Shared) -> bool:
     """Whether the real state is that of the search, but for what nobody looks at any more."""
     shown, liveness = search.graph.shared(state), search.transitions.liveness
-    ahead = search.transitions.ahead(search.graph.place(state, search.driver_index))
-    kept = [liveness.kept(one, ahead, frames=bool(shown.frames)) for one in (shown, real)]
-    return kept[0] == kept[1]
+    fields = search.transitions.fields_at(search.graph.place(state, search.driver_index))
+    return shown == liveness.kept(real, fields, frames=bool(shown.frames))
 
 
 def _check_leap(
@@ -95,7 +94,7 @@ def _check_leap(
     to = search.graph.place(after, thread)
     if to.pc not in (IDLE, leap.pc) or (to.pc == leap.pc and to.waiting != leap.waiting):
         raise NotEnabled(f"step {number}: {search.name_of(thread)} is elsewhere after it")
-    tables = search.transitions.ahead(search.graph.place(state, search.driver_index)).tables
+    tables = search.transitions.liveness.tables
     for machine, pc, env, last in _starts(search, state, after, thread):
         start = _At(pc, env, shared, 0, 0, awaits=place.pc != IDLE and place.waiting)
         found = _reached(machine, start, last, leap, tables)
@@ -138,7 +137,7 @@ def _check_scheduler(
         raise NotEnabled(f"step {number}: polling does not say that the room is over")
     if fed and (after[:-1] != shared.queue or phase.fed >= search.run.chunks):
         raise NotEnabled(f"step {number}: the scheduler cannot send this")
-    if not _same(leap.shared, real, search.transitions.ahead(place).tables):
+    if not _same(leap.shared, real, search.transitions.liveness.tables):
         raise NotEnabled(f"step {number}: the scheduler cannot change this")
     return real
 
@@ -242,7 +241,7 @@ def _continued(
                 continue
             decisions += 1
         if instr.op is Op.FIELD_LOAD and at.shared.field(instr.name) is EITHER:
-            choice = (instr, int(step.shared.field(instr.name) is True))
+            choice = (instr.name, int(step.shared.field(instr.name) is True))
             if decisions == len(leap.decisions) or leap.decisions[decisions] != choice:
                 continue
             decisions += 1
@@ -254,7 +253,7 @@ def _continued(
 def _same(shown: Shared, real: Shared, tables: frozenset[str]) -> bool:
     """An event shows the parts that its thread can look at; where it shows one, it must be so.
 
-    Of the side tables, those that somebody may still look at.
+    Of the side tables, those that somebody looks at in this run.
     """
     return (
         (shown.status, shown.locks) == (real.status, real.locks)

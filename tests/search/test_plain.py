@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, note, settings
 
 from kvlint.programs.machine import Shared
-from kvlint.search.arrows import IDLE, Place
-from kvlint.search.driver import Phase
 from kvlint.search.environment import runs
 from kvlint.search.product import Outcome, Search
 from kvlint.search.system import System
@@ -62,10 +60,9 @@ def found_by(search: Search, outcome: Outcome) -> Found:
 
 
 def live(search: Search, shareds: set[Shared]) -> set[Shared]:
-    """What the search keeps of final states: nobody receives any more, or sends."""
-    transitions = search.transitions
-    ahead = transitions.ahead(Place(IDLE, phase=Phase("live", search.run.chunks, True)))
-    return {transitions.liveness.kept(shared, ahead, frames=False) for shared in shareds}
+    """What the search keeps of final states: nobody receives any more."""
+    liveness = search.transitions.liveness
+    return {liveness.kept(shared, liveness.fields, frames=False) for shared in shareds}
 
 
 def compare(system: System, narrow: bool, bound: int, plain_bound: int | None) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, note, settings
 
 from kvlint.programs.ir import EITHER, Instr, Op
-from kvlint.search import macro, system
+from kvlint.search import system
 from kvlint.search.environment import runs
 from kvlint.search.product import Search
 from kvlint.search.system import System
@@ -30,9 +30,8 @@ def unreduced() -> Iterator[None]:
     """All locks that guard anything, choices made where they stand, nothing forgotten."""
     with ExitStack() as stack:
         for owner, name, plain in (
-            (system, "contended_locks", lambda programs, tracked, locks: locks),
-            (macro, "_widest", lambda hops: hops),
-            (Transitions, "ahead", lambda self, to: self.liveness.all),
+            (system, "contended_locks", lambda users, tracked, locks: locks),
+            (Transitions, "fields_at", lambda self, driver: self.liveness.fields),
         ):
             stack.enter_context(patch.object(owner, name, plain))
         for name in ("leave_open", "_forget_results"):
