@@ -26,7 +26,8 @@ from kvlint.errors import UsageError
 from kvlint.protocol.detect import find_protocols
 from kvlint.search.environment import delivered
 from kvlint.search.evidence import Bounds, gather
-from kvlint.search.system import System, build_system
+from kvlint.search.building import build_system
+from kvlint.search.system import System
 
 PEAK_UNIT = 1024 if sys.platform == "darwin" else 1  # getrusage: bytes there, KiB elsewhere
 

@@ -15,11 +15,12 @@ from kvlint.placing import Placed, place
 from kvlint.protocol.detect import find_protocols
 from kvlint.protocol.model import Protocol
 from kvlint.rulekit import View
+from kvlint.search.building import build_system
 from kvlint.search.environment import admit, delivered
 from kvlint.search.evidence import Bounds, Evidence
 from kvlint.search.memory import Memory
 from kvlint.search.parallel import gather_all
-from kvlint.search.system import System, build_system
+from kvlint.search.system import System
 from kvlint.suppressions import silence, suppressions
 from kvlint.tables import transition_tables
 

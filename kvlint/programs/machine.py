@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kvlint.programs.answers import answer
 from kvlint.programs.ir import (
     EITHER,
-    EMPTY,
     PRESENT,
     SHARED,
     UNKNOWN,
@@ -25,9 +25,6 @@ from kvlint.programs.ir import (
 )
 from kvlint.programs.slots import allotted
 from kvlint.protocol.domain import Member, StatusDomain
-from kvlint.protocol.model import NUMBER, Frame
-
-STRANGER = "a frame that nobody in this tree sends"
 
 Queued = bool | tuple[str, bool]
 
@@ -376,29 +373,9 @@ class Machine:
 
     def decide(self, instr: Instr, env: Env) -> bool | None:
         """What a branch condition is worth; None if it cannot be told."""
-        values = [self.get(a, env) for a in instr.args]
-        kind = instr.cond
-        if kind == "true":
-            return truth(values[0])
-        if kind == "equal":
-            return same(values[0], values[1])
-        if kind == "in":
-            answers = [same(values[0], v) for v in values[1:]]
-            return True if True in answers else None if None in answers else False
-        if kind == "nonempty":
-            return _FILLED.get(_key(values[0]))
-        if kind == "frame":
-            return frame_matches(values[0], values[1], values[2])
-        if kind == "number":
-            return not is_word(values[0], values[1])
-        if kind == "length":
-            return length_matches(values)
-        if kind in ("<", "<=", ">", ">="):
-            return _ordered(kind, values[0], values[1])
-        return None
+        return answer(instr.cond, [self.get(arg, env) for arg in instr.args])
 
 
-_FILLED: dict[object, bool] = {PRESENT: True, EMPTY: False, None: False}
 _TABLE_OPS = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT, Op.ITER})
 
 
@@ -411,91 +388,3 @@ def _noted(instr: Instr, value: object, shared: Shared) -> Shared:
 
 def _both(answer: bool | None) -> tuple[bool, ...]:
     return (True, False) if answer is None else (answer,)
-
-
-def _key(value: object) -> object:
-    return value if value in (PRESENT, EMPTY, None) else UNKNOWN
-
-
-def truth(value: object) -> bool | None:
-    """Whether a value counts as true; None if that is not known."""
-    if value is UNKNOWN:
-        return None
-    if value is PRESENT:
-        return True
-    if value is EMPTY or value is None:
-        return False
-    if isinstance(value, Member):
-        return bool(value.value)
-    return bool(value)
-
-
-def same(a: object, b: object) -> bool | None:
-    """Whether two values are equal; None if that is not known."""
-    if UNKNOWN in (a, b):
-        return None
-    if a is None or b is None:
-        return a is b
-    if isinstance(a, Member) and isinstance(b, Member):
-        return a == b
-    for left, right in ((a, b), (b, a)):
-        if isinstance(left, Member):
-            if isinstance(right, (int, str)) and not isinstance(right, bool):
-                return left.value == right
-            return None if right in (PRESENT, EMPTY) else False
-    if PRESENT in (a, b) or EMPTY in (a, b):
-        return None
-    return a == b
-
-
-def _ordered(kind: str, a: object, b: object) -> bool | None:
-    if not isinstance(a, Member) or not isinstance(b, Member):
-        return None
-    if not isinstance(a.value, int) or not isinstance(b.value, int):
-        return None
-    x, y = a.value, b.value
-    return {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[kind]
-
-
-def frame_matches(frame: object, index: object, literal: object) -> bool | None:
-    """Whether part `index` of a message equals a literal; text and bytes compare alike."""
-    if not isinstance(index, int):
-        return None
-    if frame == STRANGER:
-        return False if index == 0 else None
-    if isinstance(frame, str):  # a tag of a loop whose peer is not in the tree
-        return _bytes(frame) == _bytes(literal) if index == 0 else None
-    if not isinstance(frame, Frame) or index >= len(frame.parts):
-        return None
-    part = frame.parts[index]
-    if part == NUMBER:
-        return False
-    return None if part is None else _bytes(part) == _bytes(literal)
-
-
-def is_word(frame: object, index: object) -> bool:
-    """Whether a part of a message from this tree is text that is no number."""
-    if not isinstance(frame, Frame) or not isinstance(index, int) or index >= len(frame.parts):
-        return False
-    part = frame.parts[index]
-    if part is None or part == NUMBER:
-        return False
-    text = part.decode("latin-1") if isinstance(part, bytes) else str(part)
-    return not text.strip().lstrip("+-").isdigit()
-
-
-def length_matches(values: list[object]) -> bool | None:
-    """Whether a message from this tree is as long as a test asks."""
-    frame, offset, symbol, bound = values
-    if not isinstance(frame, Frame) or frame.open:
-        return None
-    if not isinstance(offset, int) or not isinstance(bound, int):
-        return None
-    size = len(frame.parts) - offset
-    return {"<": size < bound, "<=": size <= bound, ">": size > bound, ">=": size >= bound}.get(
-        str(symbol)
-    )
-
-
-def _bytes(value: object) -> object:
-    return value.encode() if isinstance(value, str) else value

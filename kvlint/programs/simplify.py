@@ -7,8 +7,8 @@ is minimised).
 
 from __future__ import annotations
 
+from kvlint.programs.answers import truth
 from kvlint.programs.ir import ANY, PRESENT, UNKNOWN, Const, Instr, Op, Var
-from kvlint.programs.machine import truth
 from kvlint.protocol.domain import Member
 
 PURE = frozenset({Op.SET, Op.MAX, Op.MIN, Op.CHUNK_FIELD})

@@ -12,11 +12,13 @@ from dataclasses import replace
 
 from kvlint.config import Environment
 from kvlint.discover.project import ClassInfo, FunctionNode
+from kvlint.programs.answers import STRANGER
 from kvlint.programs.ir import Op
-from kvlint.programs.machine import STRANGER, Shared
+from kvlint.programs.machine import Shared
 from kvlint.protocol.facts import terminal_name
 from kvlint.protocol.model import Frame, Protocol
-from kvlint.search.system import System, only_adds
+from kvlint.search.kinds import only_adds
+from kvlint.search.system import System
 from kvlint.search.transitions import Run
 
 ORDINARY = Environment()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kvlint.programs.answers import STRANGER
 from kvlint.programs.ir import Op
-from kvlint.programs.machine import STRANGER
 from kvlint.protocol.model import Frame
 from kvlint.search.activity import LOOKS, activities, chunks, drops, missing
 from kvlint.search.evidence import Moment, Witness, outer_site

@@ -11,10 +11,11 @@ from kvlint.config import ProtocolOverrides
 from kvlint.discover.project import load_project
 from kvlint.protocol.detect import find_protocols
 from kvlint.protocol.model import Protocol
+from kvlint.search.building import build_system
 from kvlint.search.environment import delivered
 from kvlint.search.evidence import Bounds, Evidence, gather
 from kvlint.search.product import Outcome, Search
-from kvlint.search.system import System, build_system
+from kvlint.search.system import System
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from hypothesis import given, note, settings
 
 from kvlint.config import Environment
 from kvlint.programs.ir import EITHER, Instr, Op
-from kvlint.search import system
+from kvlint.search import building
 from kvlint.search.environment import runs
 from kvlint.search.evidence import Bounds, gather
 from kvlint.search.product import Search
@@ -32,7 +32,7 @@ def unreduced() -> Iterator[None]:
     """All locks that guard anything, choices made where they stand, nothing forgotten."""
     with ExitStack() as stack:
         for owner, name, plain in (
-            (system, "contended_locks", lambda users, tracked, locks: locks),
+            (building, "contended_locks", lambda users, tracked, locks: locks),
             (Transitions, "fields_at", lambda self, driver: self.liveness.fields),
         ):
             stack.enter_context(patch.object(owner, name, plain))

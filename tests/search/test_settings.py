@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kvlint.config import ProtocolOverrides
 from kvlint.rulekit import View
+from kvlint.search.building import build_system
 from kvlint.search.evidence import Evidence
-from kvlint.search.system import System, build_system
+from kvlint.search.system import System
 
 from ..programs.backends import manager, protocols
 
