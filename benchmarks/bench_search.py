@@ -24,9 +24,9 @@ from kvlint.config import Environment, Settings
 from kvlint.discover.project import load_project
 from kvlint.errors import UsageError
 from kvlint.protocol.detect import find_protocols
+from kvlint.search.building import build_system
 from kvlint.search.environment import delivered
 from kvlint.search.evidence import Bounds, gather
-from kvlint.search.building import build_system
 from kvlint.search.system import System
 
 PEAK_UNIT = 1024 if sys.platform == "darwin" else 1  # getrusage: bytes there, KiB elsewhere

@@ -1,4 +1,4 @@
-"""Search several systems at once, each in a process that is forked off this one.
+"""Search several systems at once, in processes that are forked off this one and in this one.
 
 A system is parts of syntax trees, bound together: it is never copied. A child has all of them
 already, and what it found names them by number.
