@@ -44,6 +44,29 @@ def forks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "WORTH_A_FORK", 1)
 
 
+@pytest.fixture
+def blocked(forks: None, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The processes of the test; each is blocked until somebody reads what it found."""
+    monkeypatch.setattr(parallel, "gather", lambda system, bounds: Evidence(runs=["x" * 10**6]))
+    children: list[int] = []
+    start = parallel._Child.__init__
+
+    def remember(self: Any, *given: Any) -> None:
+        start(self, *given)
+        children.append(self.process.pid)
+
+    monkeypatch.setattr(parallel._Child, "__init__", remember)
+    return children
+
+
+def assert_gone(children: list[int]) -> None:
+    """There were processes, and none is left."""
+    assert children
+    for child in children:
+        with pytest.raises(ProcessLookupError):
+            os.kill(child, 0)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_processes_find_the_same(systems: list[System], forks: None) -> None:
     alone = list(gather_all(systems, Bounds(), 1))
@@ -157,29 +180,15 @@ def test_without_another_process_the_search_goes_on_in_this_one(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_an_error_where_the_systems_are_made_leaves_no_process(
-    systems: list[System], forks: None, monkeypatch: pytest.MonkeyPatch
+    systems: list[System], blocked: list[int]
 ) -> None:
-    """Not even one that is blocked because nobody reads what it found."""
-    monkeypatch.setattr(parallel, "gather", lambda system, bounds: Evidence(runs=["x" * 10**6]))
-    children: list[int] = []
-    start = parallel._Child.__init__
-
-    def remember(self: Any, *given: Any) -> None:
-        start(self, *given)
-        children.append(self.process.pid)
-
-    monkeypatch.setattr(parallel._Child, "__init__", remember)
-
     def made() -> Iterator[System]:
         yield from systems[:3]
         raise UsageError("no more")
 
     with pytest.raises(UsageError, match="no more"):
         gather_all(made(), Bounds(), 3)
-    assert children
-    for child in children:
-        with pytest.raises(ProcessLookupError):
-            os.kill(child, 0)
+    assert_gone(blocked)
 
 
 def test_small_systems_are_not_worth_a_process(
@@ -210,25 +219,11 @@ def test_one_after_the_other_as_they_are_asked_for(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_who_stops_asking_leaves_no_process(
-    systems: list[System], forks: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parallel, "gather", lambda system, bounds: Evidence(runs=["x" * 10**6]))
-    children: list[int] = []
-    start = parallel._Child.__init__
-
-    def remember(self: Any, *given: Any) -> None:
-        start(self, *given)
-        children.append(self.process.pid)
-
-    monkeypatch.setattr(parallel._Child, "__init__", remember)
+def test_who_stops_asking_leaves_no_process(systems: list[System], blocked: list[int]) -> None:
     found = gather_all(systems, Bounds(), 3)
     next(found)
     found.close()  # type: ignore[attr-defined]
-    assert children
-    for child in children:
-        with pytest.raises(ProcessLookupError):
-            os.kill(child, 0)
+    assert_gone(blocked)
 
 
 def test_evidence_survives_as_bytes(systems: list[System]) -> None:
