@@ -53,11 +53,10 @@ def analyse_protocols(
 
 def _hits(views: Iterable[View]) -> list[Placed]:
     """What the rules find, rule by rule; a view is looked at while others are still searched."""
-    rules = list(_rules())
+    rules = [(rule, *_identity(rule)) for rule in _rules()]
     by_rule: list[list[Placed]] = [[] for _ in rules]
     for view in views:
-        for rule, hits in zip(rules, by_rule, strict=True):
-            rule_id, name = _identity(rule)
+        for (rule, rule_id, name), hits in zip(rules, by_rule, strict=True):
             hits += [Placed(rule_id, name, view.protocol.title, h) for h in rule.find(view)]
     return [hit for hits in by_rule for hit in hits]
 

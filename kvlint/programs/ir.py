@@ -179,6 +179,15 @@ class Program:
             self.code[pc].op = op
 
 
+def predecessors(code: list[Instr]) -> list[list[int]]:
+    """Per instruction, those that it may run next after, each once."""
+    found: list[list[int]] = [[] for _ in code]
+    for pc, instr in enumerate(code):
+        for successor in dict.fromkeys(instr.successors()):
+            found[successor].append(pc)
+    return found
+
+
 def copied(instr: Instr) -> Instr:
     """`copy.copy` without its detours."""
     new = Instr.__new__(Instr)

@@ -7,7 +7,7 @@ read has to be a step of the search, or the next one would not know what was dec
 
 from __future__ import annotations
 
-from kvlint.programs.ir import EITHER, Const, Instr, Op, Var
+from kvlint.programs.ir import EITHER, Const, Instr, Op, Var, predecessors
 
 
 def leave_open(code: list[Instr], fields: frozenset[str]) -> bool:
@@ -20,31 +20,23 @@ def leave_open(code: list[Instr], fields: frozenset[str]) -> bool:
         for pc, instr in enumerate(code)
         if instr.op is Op.FIELD_STORE and instr.name in fields and isinstance(instr.args[0], Var)
     ]
-    before = _predecessors(code) if stores else {}
+    before = predecessors(code) if stores else []
     free = [pc for pc in stores if _is_free(code, before, pc)]
     for pc in free:
         code[pc].args = (Const(EITHER),)
     return bool(free)
 
 
-def _predecessors(code: list[Instr]) -> dict[int, list[int]]:
-    before: dict[int, list[int]] = {}
-    for pc, instr in enumerate(code):
-        for successor in set(instr.successors()):
-            before.setdefault(successor, []).append(pc)
-    return before
-
-
-def _is_free(code: list[Instr], before: dict[int, list[int]], store: int) -> bool:
+def _is_free(code: list[Instr], before: list[list[int]], store: int) -> bool:
     """Whether an unknown choice gave the value, just before, and decided on nothing else."""
     value = code[store].args[0]
     assert isinstance(value, Var)
     if sum(arg == value for instr in code for arg in instr.args) > 1:
         return False
-    arms = before.get(store, [])
+    arms = before[store]
     if len(arms) != 2 or {_constant(code[pc], value.name) for pc in arms} != {True, False}:
         return False
-    forks = [before.get(pc, []) for pc in arms]
+    forks = [before[pc] for pc in arms]
     if forks[0] != forks[1] or len(forks[0]) != 1:
         return False
     fork = code[forks[0][0]]

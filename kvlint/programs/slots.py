@@ -8,7 +8,7 @@ Languages 6, 1981).
 
 from __future__ import annotations
 
-from kvlint.programs.ir import Instr, Var
+from kvlint.programs.ir import Instr, Var, predecessors
 
 
 def allotted(code: list[Instr]) -> tuple[dict[str, int], list[int]]:
@@ -34,10 +34,8 @@ def _live(code: list[Instr], numbers: dict[str, int]) -> list[int]:
     size = len(code)
     live = [0] * (size + 1)  # the last one is for -1, no successor
     kept, read = [-1] * size, [0] * size
-    before: list[list[int]] = [[] for _ in range(size)]
+    before = predecessors(code)
     for pc, instr in enumerate(code):
-        for successor in instr.successors():
-            before[successor].append(pc)
         if instr.dst is not None:
             kept[pc] = ~(1 << numbers[instr.dst])
         for arg in instr.args:

@@ -57,7 +57,10 @@ def build_system(protocol: Protocol, frames: tuple[Frame, ...]) -> System:
 def _users(
     protocol: Protocol, roots: list[tuple[ThreadRoot, Program]], entries: list[Entry]
 ) -> list[list[Program]]:
-    """The programs of each thread: without a holder, anybody may call what the scheduler calls."""
+    """The programs by the thread that runs them, each entry point as if it had one of its own.
+
+    Without a holder, somebody else may at the same time call what the scheduler calls.
+    """
     called = [program for _, _, program in entries]
     threads = [[program] for _, program in roots]
     return [*threads, *([program] for program in called), *([] if protocol.holders else [called])]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kvlint.programs.ir import Instr, Op, Program
+from kvlint.programs.ir import Instr, Op, Program, predecessors
 from kvlint.programs.machine import Outside, Shared
 from kvlint.protocol.domain import StatusDomain
 from kvlint.search.macro import ENDS
@@ -66,10 +66,7 @@ def fields_ahead(program: Program) -> list[frozenset[str]]:
     """Per instruction, the fields that it or a later one may read before it is written."""
     code = program.code
     ahead: list[frozenset[str]] = [frozenset()] * len(code)
-    before: dict[int, list[int]] = {}
-    for pc, instr in enumerate(code):
-        for successor in instr.successors():
-            before.setdefault(successor, []).append(pc)
+    before = predecessors(code)
     todo = [pc for pc, instr in enumerate(code) if instr.op is Op.FIELD_LOAD]
     while todo:
         pc = todo.pop()
@@ -81,7 +78,7 @@ def fields_ahead(program: Program) -> list[frozenset[str]]:
             found |= {instr.name}
         if found != ahead[pc]:
             ahead[pc] = found
-            todo.extend(before.get(pc, ()))
+            todo += before[pc]
     return ahead
 
 
