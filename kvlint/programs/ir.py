@@ -156,7 +156,8 @@ class Instr:
 class Program:
     """One lowered thread root or entry point.
 
-    `slices` and `decided` are for `slicing`; programs with the same code share them.
+    `slices` and `decided` are for `slicing`; programs with the same code share them. `slots` is
+    for `slots`.
     """
 
     name: str
@@ -167,6 +168,7 @@ class Program:
     ambiguous: bool = False
     slices: dict[object, Program] = field(default_factory=dict, repr=False)
     decided: dict[tuple[str, str], bool] = field(default_factory=dict, repr=False)
+    slots: tuple[dict[str, int], list[int]] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<Program {self.name} {len(self.code)}>"
@@ -174,7 +176,7 @@ class Program:
     def change(self, changes: dict[int, Op]) -> None:
         """Give instructions another operation, here only: the code may be shared."""
         self.code = [copied(instr) for instr in self.code]
-        self.slices, self.decided = {}, {}
+        self.slices, self.decided, self.slots = {}, {}, None
         for pc, op in changes.items():
             self.code[pc].op = op
 

@@ -23,7 +23,7 @@ from kvlint.programs.ir import (
     Program,
     Var,
 )
-from kvlint.programs.slots import allotted
+from kvlint.programs.slots import slots_of
 from kvlint.protocol.domain import Member, StatusDomain
 
 Queued = bool | tuple[str, bool]
@@ -117,7 +117,7 @@ class Machine:
         self.tracked = tracked
         self.thread = thread
         self.main_queues = main_queues
-        self.slots, self.live = allotted(self.code)
+        self.slots, self.live = slots_of(program)
         self.size = max(self.slots.values(), default=-1) + 1
         self._dead: dict[tuple[int, int], tuple[int, ...]] = {}
         self._local: dict[tuple[int, Env], tuple[tuple[int, Env], ...]] = {}

@@ -8,11 +8,21 @@ Languages 6, 1981).
 
 from __future__ import annotations
 
-from kvlint.programs.ir import Instr, Var, predecessors
+from kvlint.programs.ir import Instr, Program, Var, predecessors
+
+
+def slots_of(program: Program) -> tuple[dict[str, int], list[int]]:
+    """The slot of each local; per instruction, as bits, the slots that may still be read.
+
+    Worked out once; several threads may run one program.
+    """
+    if program.slots is None:
+        program.slots = allotted(program.code)
+    return program.slots
 
 
 def allotted(code: list[Instr]) -> tuple[dict[str, int], list[int]]:
-    """The slot of each local; per instruction, as bits, the slots that may still be read."""
+    """The same for code that is not kept."""
     numbers: dict[str, int] = {}
     for instr in code:
         for arg in instr.args:
@@ -23,7 +33,8 @@ def allotted(code: list[Instr]) -> tuple[dict[str, int], list[int]]:
     live = _live(code, numbers)
     slots = _coloured(_conflicts(code, numbers, live))
     bits = [1 << slot for slot in slots]
-    return {name: slots[n] for name, n in numbers.items()}, [_spread(one, bits) for one in live]
+    spread = {one: _spread(one, bits) for one in set(live)}  # neighbours mostly have the same
+    return {name: slots[n] for name, n in numbers.items()}, [spread[one] for one in live]
 
 
 def _live(code: list[Instr], numbers: dict[str, int]) -> list[int]:
@@ -57,19 +68,16 @@ def _live(code: list[Instr], numbers: dict[str, int]) -> list[int]:
 def _conflicts(code: list[Instr], numbers: dict[str, int], live: list[int]) -> list[int]:
     """Per local, as bits, those that are needed when it gets a value, or from the start like it."""
     found = [0] * len(numbers)
-    _collide(found, _ones(live[0]) if code else [], live[0] if code else 0)
+    for one in _ones(live[0]) if code else ():
+        found[one] |= live[0]
     for instr in code:
         if instr.dst is not None and instr.next >= 0:
-            _collide(found, [numbers[instr.dst]], live[instr.next])
-    return found
-
-
-def _collide(found: list[int], locals_: list[int], needed: int) -> None:
-    for one in locals_:
-        others = needed & ~(1 << one)
-        found[one] |= others
-        for other in _ones(others):
+            found[numbers[instr.dst]] |= live[instr.next]
+    for one, others in enumerate(found):
+        found[one] &= ~(1 << one)
+        for other in _ones(others & ~(1 << one)):
             found[other] |= 1 << one
+    return found
 
 
 def _coloured(conflicts: list[int]) -> list[int]:

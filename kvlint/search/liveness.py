@@ -6,7 +6,8 @@ nobody will receive, and who made the room fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from kvlint.programs.ir import Instr, Op, Program, predecessors
 from kvlint.programs.machine import Outside, Shared
@@ -16,20 +17,35 @@ from kvlint.search.macro import ENDS
 LOOKS = frozenset({Op.LOAD, Op.POP, Op.SETDEFAULT})
 
 
+class Look(NamedTuple):
+    """What one program asks of the shared state: tables and fields that it reads, all its ops."""
+
+    tables: frozenset[str]
+    fields: frozenset[str]
+    ops: frozenset[Op]
+
+
+def look_of(program: Program) -> Look:
+    """What a program looks at, wherever in it."""
+    code = program.code
+    return Look(
+        frozenset(i.name for i in code if _looks(i)),
+        frozenset(i.name for i in code if i.op is Op.FIELD_LOAD),
+        frozenset(i.op for i in code),
+    )
+
+
 class Liveness:
     """The parts of the shared state that some program of a run looks at.
 
     `works` are the numbers of the worker threads, the only ones whose own failures count apart.
     """
 
-    def __init__(
-        self, programs: Iterable[Program], domain: StatusDomain, works: frozenset[int]
-    ) -> None:
-        code = [instr for program in programs for instr in program.code]
+    def __init__(self, looks: Sequence[Look], domain: StatusDomain, works: frozenset[int]) -> None:
         self.domain = domain
         self.works = works
-        self.tables = frozenset(i.name for i in code if _looks(i))
-        self.fields = frozenset(i.name for i in code if i.op is Op.FIELD_LOAD)
+        self.tables = frozenset[str]().union(*(look.tables for look in looks))
+        self.fields = frozenset[str]().union(*(look.fields for look in looks))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Liveness) and self._key() == other._key()

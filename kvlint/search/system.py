@@ -15,7 +15,7 @@ from kvlint.programs.ir import Program
 from kvlint.programs.machine import Machine
 from kvlint.protocol.facts import call_name
 from kvlint.protocol.model import Protocol, ThreadRoot
-from kvlint.search.liveness import fields_ahead
+from kvlint.search.liveness import Look, fields_ahead, look_of
 from kvlint.search.macro import Folder
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class System:
     memos: dict[object, Memo] = field(default_factory=dict)
     _folders: dict[tuple[Program, int, bool], Folder] = field(default_factory=dict)
     _fields_ahead: dict[Program, list[frozenset[str]]] = field(default_factory=dict)
+    _looks: dict[Program, Look] = field(default_factory=dict)
 
     @property
     def cooperative(self) -> bool:
@@ -85,6 +86,12 @@ class System:
         if program not in self._fields_ahead:
             self._fields_ahead[program] = fields_ahead(program)
         return self._fields_ahead[program][pc]
+
+    def look(self, program: Program) -> Look:
+        """What a program asks of the shared state."""
+        if program not in self._looks:
+            self._looks[program] = look_of(program)
+        return self._looks[program]
 
     def likeness(self) -> object:
         """What two systems share if every run of the search is the same for both."""

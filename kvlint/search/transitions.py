@@ -15,7 +15,7 @@ from kvlint.programs.machine import Shared
 from kvlint.search.arrows import IDLE, Arrow, Memo, Place, Spot, Stretch
 from kvlint.search.driver import Driver, Move, Phase
 from kvlint.search.footprint import FIELDS, NOTHING, OPENED, STATUS, Footprint, Footprints
-from kvlint.search.liveness import Liveness, waits_in_vain
+from kvlint.search.liveness import Liveness, Look, waits_in_vain
 from kvlint.search.macro import ENDS, Event, Folder, Leap
 from kvlint.search.macro import FIELDS as FIELD_OPS
 from kvlint.search.packing import code
@@ -67,9 +67,9 @@ class Transitions:
             memo = Memo(Footprints(system.protocol.status_table, system.tracked))
             system.memos[narrow, self.liveness] = memo
         self.places, self.worlds, self.footprints = memo.places, memo.worlds, memo.footprints
-        called = [i for operation in run.callers for i in operation.program.code]
+        called = [system.look(operation.program) for operation in run.callers]
         self._fields_are_shared = any(f.reads_fields for f in self.folders) or any(
-            i.op in FIELD_OPS for i in called
+            look.ops & FIELD_OPS for look in called
         )
         self._fields: dict[object, frozenset[str]] = {}
         keys = [*self.threads, (run.chunks, run.aborts, self._fields_are_shared), (run.callers,)]
@@ -78,10 +78,8 @@ class Transitions:
         self.stretches: list[dict[Spot, Stretch]] = [
             memo.stretches.setdefault(key, {}) if only is None else {} for key in keys
         ]
-        self._receivers = [
-            i for i, t in enumerate(self.threads) if any(x.op is Op.RECV for x in t.program.code)
-        ]
-        self.sights = [_sight([f.machine.code]) for f in self.folders] + _outer_sights(self)
+        self.sights = _sights(self)
+        self._receivers = [i for i in range(len(self.threads)) if self.sights[i].frames]
         self._outside = [t.kind in ("task", "ticker") for t in self.threads] + [False, True]
 
     def initial(self) -> tuple[World, tuple[int, ...]]:
@@ -355,24 +353,27 @@ def _liveness(transitions: Transitions) -> Liveness:
     programs = [transitions.threads[i].program for i in transitions.active]
     programs += [o.program for o in (*_ordinary(system, run, transitions.driver), *run.callers)]
     works = frozenset(i for i, t in enumerate(system.threads, 1) if t.kind == "consumer")
-    return Liveness(programs, system.protocol.domain, works)
+    return Liveness([system.look(p) for p in programs], system.protocol.domain, works)
 
 
-def _sight(codes: Iterable[list[Instr]]) -> Sight:
+def _sights(transitions: Transitions) -> list[Sight]:
+    """What each thread, the scheduler and the outside callers look at."""
+    system, run, driver = transitions.system, transitions.run, transitions.driver
+    ordinary = _sight(system.look(o.program) for o in _ordinary(system, run, driver))
+    feeds = ordinary.queue or driver.direct
+    return [
+        *(_sight([system.look(t.program)]) for t in transitions.threads),
+        Sight(feeds, ordinary.frames, fields=True),
+        _sight(system.look(o.program) for o in run.callers),
+    ]
+
+
+def _sight(looks: Iterable[Look]) -> Sight:
     """What the programs of one thread look at."""
-    ops = {instr.op for code in codes for instr in code}
+    ops = frozenset[Op]().union(*(look.ops for look in looks))
     return Sight(
         queue=bool(ops & {Op.TAKE, Op.PUT}), frames=Op.RECV in ops, fields=bool(ops & FIELD_OPS)
     )
-
-
-def _outer_sights(transitions: Transitions) -> list[Sight]:
-    """What the scheduler and the outside callers look at."""
-    run, driver = transitions.run, transitions.driver
-    ordinary = _sight(o.program.code for o in _ordinary(transitions.system, run, driver))
-    feeds = ordinary.queue or driver.direct
-    called = _sight(o.program.code for o in run.callers)
-    return [Sight(feeds, ordinary.frames, fields=True), called]
 
 
 def _knows_of_room(driver: Place) -> bool:
