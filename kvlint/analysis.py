@@ -22,7 +22,7 @@ from kvlint.search.memory import Memory
 from kvlint.search.parallel import gather_all
 from kvlint.search.system import System
 from kvlint.suppressions import silence, suppressions
-from kvlint.tables import transition_tables
+from kvlint.tables import add_tables
 
 UNREADABLE = ("KV901", "unreadable-file")
 
@@ -65,21 +65,6 @@ def _all(project: Project) -> list[Module]:
     return list(project.modules.values())
 
 
-def tables(project: Project, settings: Settings) -> Report:
-    """The transition table of every status-update method in the linted files."""
-    report = Report(gaps=list(project.gaps))
-    for protocol in find_protocols(project, settings.protocol):
-        _add_tables(report, protocol)
-    return report
-
-
-def _add_tables(report: Report, protocol: Protocol) -> None:
-    known = {(t.class_name, t.path, t.method) for t in report.tables}
-    for table in transition_tables(protocol):
-        if (table.class_name, table.path, table.method) not in known:
-            report.tables.append(table)
-
-
 def _views(
     protocols: Sequence[Protocol], report: Report, settings: Settings, memory: Memory | None
 ) -> Iterator[View]:
@@ -104,7 +89,7 @@ def _views(
 def _system(
     protocol: Protocol, siblings: tuple[Protocol, ...], report: Report, bounds: Bounds
 ) -> System:
-    _add_tables(report, protocol)
+    add_tables(report, protocol)
     system = build_system(protocol, delivered(protocol, siblings))
     admit(system, bounds.environment.messages)
     report.gaps += _gaps(system)

@@ -6,11 +6,13 @@ for every pair of a current status (or none) and a written one.
 
 from __future__ import annotations
 
-from kvlint.discover.project import ClassInfo, FunctionNode
-from kvlint.findings import TransitionTable
+from kvlint.config import Settings
+from kvlint.discover.project import ClassInfo, FunctionNode, Project
+from kvlint.findings import Report, TransitionTable
 from kvlint.programs.ir import Const, Op
 from kvlint.programs.lower import lower_method
 from kvlint.programs.machine import Env, Machine, Shared
+from kvlint.protocol.detect import find_protocols
 from kvlint.protocol.domain import Member
 from kvlint.protocol.facts import parameters
 from kvlint.protocol.model import Protocol
@@ -19,6 +21,23 @@ ABSENT = "absent"
 STATUS_PARAMETERS = ("status", "state", "new", "value", "wanted", "how", "outcome", "poll")
 
 Transitions = dict[tuple[Member | None, Member], frozenset[Member | None]]
+
+
+def tables_of(project: Project, settings: Settings) -> Report:
+    """The transition table of every status-update method in the linted files."""
+    report = Report()
+    for protocol in find_protocols(project, settings.protocol):
+        add_tables(report, protocol)
+    report.gaps += project.gaps
+    return report
+
+
+def add_tables(report: Report, protocol: Protocol) -> None:
+    """Add the tables of a protocol that a report has not from another one."""
+    known = {(t.class_name, t.path, t.method) for t in report.tables}
+    for table in transition_tables(protocol):
+        if (table.class_name, table.path, table.method) not in known:
+            report.tables.append(table)
 
 
 def transition_tables(protocol: Protocol) -> list[TransitionTable]:

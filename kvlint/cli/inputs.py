@@ -132,17 +132,32 @@ def add_cache_option(parser: Parser) -> None:
 
 
 def load(
-    paths: list[str], settings: Settings, cwd: str | None = None, walk: Walk | None = None
+    paths: list[str],
+    settings: Settings,
+    cwd: str | None = None,
+    walk: Walk | None = None,
+    needed: str = "kvlint.analysis",
 ) -> Project:
-    """Read the project, as if `cwd` were the working directory; `walk` is one made already."""
+    """Read the project, as if `cwd` were the working directory; `walk` is one made already.
+
+    `needed` is the module that works on it, imported while a second process reads.
+    """
+    from importlib import import_module
+
     from kvlint import progress
     from kvlint.discover.project import load_project
 
     progress.tell("reading files")
     # The words that tell a backend from its bytes are no longer the ones to look for.
     prefilter = not any(settings.protocol)
-    known = {} if walk is None else {"walk": walk}
-    return load_project(paths, exclude=settings.exclude, prefilter=prefilter, cwd=cwd, **known)
+    return load_project(
+        paths,
+        exclude=settings.exclude,
+        prefilter=prefilter,
+        cwd=cwd,
+        walk=walk,
+        meanwhile=lambda: import_module(needed),
+    )
 
 
 def texts_of(project: Project) -> dict[str, str]:

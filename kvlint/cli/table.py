@@ -30,12 +30,13 @@ def run(args: argparse.Namespace) -> int:
     """Print the tables. What a table says is no finding, but a file without any is one."""
     paths = paths_of(args)
     settings = settings_of(args, paths[0])
-    from kvlint.analysis import tables
     from kvlint.cli.status_line import status_line
 
     with status_line():
-        project = load(paths, settings)
-        report = tables(project, settings)
+        project = load(paths, settings, needed="kvlint.tables")
+        from kvlint.tables import tables_of
+
+        report = tables_of(project, settings)
     if args.output_format == "json":
         from kvlint.report import json
 

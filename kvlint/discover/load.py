@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from kvlint.discover.loader import Loader
 from kvlint.discover.project import Module, Project
@@ -26,6 +27,7 @@ def load(
     prefilter: bool = True,
     cwd: str | None = None,
     walk: Walk | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Project:
     """See `kvlint.discover.project.load_project`."""
     cwd = os.path.abspath(cwd or os.getcwd())
@@ -38,7 +40,7 @@ def load(
     collecting = gc.isenabled()
     gc.disable()
     try:
-        _read(walk, loader, prefilter)
+        _read(walk, loader, prefilter, meanwhile)
         for module in project.linted():
             for cls in module.classes.values():
                 _ = cls.mro
@@ -49,13 +51,15 @@ def load(
     return project
 
 
-def _read(walk: Walk, loader: Loader, prefilter: bool) -> None:
+def _read(
+    walk: Walk, loader: Loader, prefilter: bool, meanwhile: Callable[[], object] | None
+) -> None:
     """Parse what takes part by itself, then what inherits from that or from outside."""
     if not prefilter:
         _parse(loader, walk.files)
         return
     small = len(walk.files) <= SMALL_RUN
-    found = scan(walk.files)
+    found = scan(walk.files, lambda path: _parse_early(loader, path), meanwhile)
     for path, line, message in found.problems:
         _report(loader, path, SourceError(message, line))
     loader.project.marked = found.marked
@@ -72,6 +76,12 @@ def _read(walk: Walk, loader: Loader, prefilter: bool) -> None:
     for path, _ in found.bases:
         if path not in taken and (small or path in walk.explicit or path in usual):
             _add_if_heir(loader, path)
+
+
+def _parse_early(loader: Loader, path: str) -> None:
+    """Parse a file that will be taken in its turn, where also its errors are reported."""
+    with suppress(SourceError):
+        loader.checked[path] = check(read_bytes(path), path)
 
 
 def _parse(loader: Loader, paths: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ Nothing here imports or executes the code that is read. A name that cannot be re
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -177,15 +177,19 @@ def load_project(
     prefilter: bool = True,
     cwd: str | None = None,
     walk: Walk | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Project:
     """Read and parse what a run needs from `paths` (see `default_paths` for a run without any).
 
-    `walk` is what a walk over them gave, for a caller that has one already.
+    `walk` is what a walk over them gave, for a caller that has one already; `meanwhile` is called
+    in a run that is large enough for a second process, while that one reads.
     Raises `UsageError` for a path that does not exist and for a folder without a Python file.
     """
     from kvlint.discover.load import load
 
-    return load(paths, exclude=exclude, prefilter=prefilter, cwd=cwd, walk=walk)
+    return load(
+        paths, exclude=exclude, prefilter=prefilter, cwd=cwd, walk=walk, meanwhile=meanwhile
+    )
 
 
 def default_paths(cwd: str | None = None) -> list[str]:

@@ -1,20 +1,16 @@
-"""Reads all files of a run and sorts them by their bytes; a large run uses a second process.
-
-Reading and searching are bound to one core, and both a core and the file cache are shared with a
-forked child at no cost: the child takes half of the files and sends back a few hundred names.
-"""
+"""Reads all files of a run and sorts them by their bytes; a large run uses a second process."""
 
 from __future__ import annotations
 
-import marshal
-import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 
+from kvlint.discover import pair
 from kvlint.discover import prefilter as gate
 from kvlint.discover.source import SourceError, read_bytes
 
 _WORTH_A_FORK = 1500  # files; below that the run is short anyway
+_PIECE = 64  # files that a process takes at once
 
 # Where SGLang keeps its backends: the one name by which a large tree that only inherits from an
 # installed SGLang is recognised.
@@ -71,65 +67,36 @@ class Scan:
         return [getattr(self, name) for name in self.__slots__]
 
 
-def scan(paths: Sequence[str]) -> Scan:
-    """Look at all files."""
+def scan(
+    paths: Sequence[str],
+    taken: Callable[[str], object],
+    meanwhile: Callable[[], object] | None = None,
+) -> Scan:
+    """Look at all files.
+
+    `taken` is called with each file that takes part, in no order, while others are still looked
+    at; `meanwhile` once, if there is a second process that goes on with them.
+    """
+    size = max(_PIECE, -(-len(paths) // pair.MOST_PIECES))
+    pieces = [paths[start : start + size] for start in range(0, len(paths), size)]
+    parts: dict[int, Scan] = {}
+    fork = len(paths) >= _WORTH_A_FORK and pair.may_fork()
+    with closing(pair.in_turns(len(pieces), lambda n: _looked_at(pieces[n]), fork=fork)) as turns:
+        for number, lists in turns:
+            part = parts[number] = Scan()
+            part.extend(lists)
+            for path in part.taken:
+                taken(path)
+            if fork and meanwhile is not None:
+                meanwhile()
+                meanwhile = None
     result = Scan()
-    middle = len(paths) // 2
-    child = _start(paths[middle:]) if _may_fork(len(paths)) else None
-    if child is None:
-        result.look_at(paths)
-        return result
-    result.look_at(paths[:middle])
-    found = _finish(*child)
-    if found is None:
-        result.look_at(paths[middle:])
-    else:
-        result.extend(found)
+    for number in range(len(pieces)):
+        result.extend(parts[number].dump())
     return result
 
 
-def _may_fork(count: int) -> bool:
-    if count < _WORTH_A_FORK or not hasattr(os, "fork") or sys.platform == "darwin":
-        return False
-    # A fork takes only the calling thread along; with others around a lock may stay held.
-    threads = sys.modules.get("threading")
-    alone = threads is None or threads.active_count() == 1
-    return alone and (os.cpu_count() or 1) > 1
-
-
-def _start(paths: Sequence[str]) -> tuple[int, int] | None:
-    """A child that looks at these files: its process id and the pipe it writes to."""
-    reading, writing = os.pipe()
-    try:
-        pid = os.fork()
-    except OSError:
-        os.close(reading)
-        os.close(writing)
-        return None
-    if pid:
-        os.close(writing)
-        return pid, reading
-    # The child ends here whatever happens: nothing of the parent's may run twice.
-    status = 1
-    try:
-        os.close(reading)
-        part = Scan()
-        part.look_at(paths)
-        with os.fdopen(writing, "wb") as pipe:
-            marshal.dump(part.dump(), pipe)
-        status = 0
-    finally:
-        os._exit(status)
-
-
-def _finish(pid: int, reading: int) -> list[list[object]] | None:
-    """What the child found; None if it failed, and then the parent does its share."""
-    try:
-        with os.fdopen(reading, "rb") as pipe:
-            data = pipe.read()
-    finally:
-        _, status = os.waitpid(pid, 0)
-    if status:
-        return None
-    found: list[list[object]] = marshal.loads(data)
-    return found
+def _looked_at(paths: Sequence[str]) -> list[list[object]]:
+    part = Scan()
+    part.look_at(paths)
+    return part.dump()

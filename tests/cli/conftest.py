@@ -48,8 +48,7 @@ class Engine:
         paths: Sequence[str],
         *,
         exclude: Sequence[str] = (),
-        prefilter: bool = True,
-        cwd: str | None = None,
+        **_: object,
     ) -> Project:
         self.paths, self.exclude = tuple(paths), tuple(exclude)
         return Project(modules={name: _module(name) for name in samples.FILES}, files=7)
@@ -90,7 +89,8 @@ def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Engine:
         (tmp_path / name).write_text(text)
     fake = Engine()
     analysis = ModuleType("kvlint.analysis")
-    analysis.analyse = analysis.tables = fake.analyse  # type: ignore[attr-defined]
+    analysis.analyse = fake.analyse  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "kvlint.analysis", analysis)
+    monkeypatch.setattr("kvlint.tables.tables_of", fake.analyse)
     monkeypatch.setattr("kvlint.discover.project.load_project", fake.load_project)
     return fake
