@@ -18,20 +18,13 @@ def span_of(where: Where) -> Span:
     node = where.node
     line = getattr(node, "lineno", 1)
     end_line = getattr(node, "end_lineno", None) or line
-    lines = _lines(where.module.source)
+    lines = where.module.lines
     column = _characters(lines, line, getattr(node, "col_offset", 0))
     if is_compound(node):
         text = lines[line - 1] if line <= len(lines) else ""
         return Span(where.module.display, line, column, line, len(text) + 1)
     end = _characters(lines, end_line, getattr(node, "end_col_offset", 0) or 0)
     return Span(where.module.display, line, column, end_line, end)
-
-
-def _lines(source: str) -> list[str]:
-    """The lines as the parser counts them."""
-    if "\r" in source:
-        source = source.replace("\r\n", "\n").replace("\r", "\n")
-    return source.split("\n")
 
 
 def _characters(lines: list[str], line: int, offset: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,16 +47,21 @@ class Module:
     constants: dict[str, ast.expr] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     loader: Loader | None = field(default=None, repr=False)
-    _lines: list[str] = field(default_factory=list, repr=False)
 
     def __repr__(self) -> str:
         return f"<Module {self.name}>"
 
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines as the parser counts them, without their ends."""
+        text = self.source
+        if "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        return text.split("\n")  # str.splitlines() knows more ends of lines than the parser
+
     def text_of(self, node: ast.stmt) -> str:
         """The source lines of a statement, decorators left out."""
-        if not self._lines:
-            self._lines = self.source.split("\n")
-        return "\n".join(self._lines[node.lineno - 1 : node.end_lineno])
+        return "\n".join(self.lines[node.lineno - 1 : node.end_lineno])
 
 
 @dataclass(eq=False, repr=False)

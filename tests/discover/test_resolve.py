@@ -254,6 +254,17 @@ def test_two_modules_of_one_name_both_stay(tmp_path: Path) -> None:
     assert linted(project) == ["x/conn.py", "y/conn.py"]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_an_heir_is_found_whatever_ends_the_lines_of_its_base(tmp_path: Path, end: str) -> None:
+    base = backend(tmp_path) / "pkg" / "base.py"
+    base.write_bytes(base.read_text().replace("\n", end).encode())
+    project = load_project(["."], cwd=str(tmp_path))
+    assert linted(project) == ["pkg/base.py", "pkg/heir.py"]
+    text = cls(project, "Base").module.text_of(cls(project, "Base").node)
+    assert text.startswith("class Base:\n")
+    assert text.endswith("= Poll.Failed")
+
+
 def test_display_paths(tmp_path: Path) -> None:
     write(tmp_path, {"in/here.py": RUNS, "out.py": RUNS})
     project = load_project([str(tmp_path / "in"), "../out.py"], cwd=str(tmp_path / "in"))
