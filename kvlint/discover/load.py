@@ -10,7 +10,7 @@ from contextlib import suppress
 from kvlint.discover.loader import Loader
 from kvlint.discover.project import Module, Project
 from kvlint.discover.scan import scan
-from kvlint.discover.source import SourceError, check, read_bytes
+from kvlint.discover.source import SourceError, read_bytes
 from kvlint.discover.walk import Walk, display_path, walked
 from kvlint.findings import Gap
 
@@ -81,7 +81,7 @@ def _read(
 def _parse_early(loader: Loader, path: str) -> None:
     """Parse a file that will be taken in its turn, where also its errors are reported."""
     with suppress(SourceError):
-        loader.checked[path] = check(read_bytes(path), path)
+        loader.check(path, read_bytes(path))
 
 
 def _parse(loader: Loader, paths: Sequence[str]) -> None:
@@ -94,7 +94,7 @@ def _parse(loader: Loader, paths: Sequence[str]) -> None:
 
 def _check(loader: Loader, path: str) -> None:
     try:
-        loader.checked[path] = check(read_bytes(path), path)
+        loader.check(path, read_bytes(path))
     except SourceError as error:
         _report(loader, path, error)
 

@@ -38,7 +38,7 @@ class Loader:
         self.project = project
         self.cwd = cwd
         self.layout = Layout(roots)
-        self.checked: dict[str, ast.Module] = {}  # parsed for its errors; may still be needed
+        self._parsed: dict[str, tuple[bytes, ast.Module]] = {}  # may still be needed
         self.outside: dict[str, list[list[str]]] = {}  # looked for there, and what there was
         self._by_path: dict[str, Module | None] = {}
         self._dropped: set[str] = set()
@@ -58,6 +58,10 @@ class Loader:
         module = self._parse(path, data, linted=True)
         self._by_path[path] = module
         return module
+
+    def check(self, path: str, data: bytes) -> None:
+        """Parse a file that may be taken later; raises `SourceError` if that is not possible."""
+        self._parsed[path] = data, source.check(data, path)
 
     def drop(self, module: Module) -> None:
         """Take a file out of the run again: it turned out to have no part in it."""
@@ -111,7 +115,9 @@ class Loader:
 
     def _parse(self, path: str, data: bytes, *, linted: bool) -> Module:
         text = source.decode(data)
-        tree = self.checked.pop(path, None) or source.parse(text, path)
+        known, tree = self._parsed.pop(path, (None, None))
+        if tree is None or known != data:  # the file may have changed since
+            tree = source.parse(text, path)
         shown = display_path(path, self.cwd)
         name = self.layout.module_name(path)
         module = Module(name, Path(path), shown, text, tree, linted, loader=self)

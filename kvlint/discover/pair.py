@@ -10,6 +10,7 @@ import marshal
 import os
 import sys
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -98,26 +99,30 @@ class _Child(Generic[T]):
         """Wait for the child, which ends when it finds that nobody listens."""
         os.close(self.pieces)
         os.close(self.results)
-        os.waitpid(self.pid, 0)
+        with suppress(ChildProcessError):  # where SIGCHLD is ignored, nobody waits
+            os.waitpid(self.pid, 0)
 
 
 def _start(pieces: int, work: Callable[[int], T]) -> _Child[T] | None:
     """A child that takes pieces from a pipe; None if there is no process to be had."""
-    to_do, filling = os.pipe()
-    results, writing = os.pipe()
-    os.write(filling, bytes(range(pieces)))
-    os.close(filling)
+    ends: list[int] = []
     try:
+        ends += os.pipe()
+        ends += os.pipe()
+        to_do, filling, results, writing = ends
+        os.write(filling, bytes(range(pieces)))
         pid = os.fork()
-    except OSError:
-        for end in (to_do, results, writing):
+    except OSError:  # too many processes, or too many open files
+        for end in ends:
             os.close(end)
         return None
     if pid:
+        os.close(filling)
         os.close(writing)
         return _Child(pid, to_do, results)
     # The child ends here whatever happens: nothing of the parent's may run twice.
     try:
+        os.close(filling)
         os.close(results)
         while (piece := _claimed(to_do)) is not None:
             done: Any = (piece, work(piece))

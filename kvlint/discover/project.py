@@ -188,7 +188,8 @@ def load_project(
     """Read and parse what a run needs from `paths` (see `default_paths` for a run without any).
 
     `walk` is what a walk over them gave, for a caller that has one already; `meanwhile` is called
-    in a run that is large enough for a second process, while that one reads.
+    in a run that is large enough for a second process, while that one reads, once it is certain
+    that there is something to work on.
     Raises `UsageError` for a path that does not exist and for a folder without a Python file.
     """
     from kvlint.discover.load import load

@@ -75,7 +75,7 @@ def scan(
     """Look at all files.
 
     `taken` is called with each file that takes part, in no order, while others are still looked
-    at; `meanwhile` once, if there is a second process that goes on with them.
+    at; `meanwhile` once, if there are many of these for a second process and something took part.
     """
     size = max(_PIECE, -(-len(paths) // pair.MOST_PIECES))
     pieces = [paths[start : start + size] for start in range(0, len(paths), size)]
@@ -87,7 +87,7 @@ def scan(
             part.extend(lists)
             for path in part.taken:
                 taken(path)
-            if fork and meanwhile is not None:
+            if fork and part.taken and meanwhile is not None:
                 meanwhile()
                 meanwhile = None
     result = Scan()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kvlint.discover import pair, scan
+from kvlint.discover import load, pair, scan
 from kvlint.discover.project import load_project
-from kvlint.discover.source import read_bytes
-from tests.discover.trees import backend, linted, write
+from tests.discover.trees import MANAGER, backend, linted, together, write
 
 
 @pytest.fixture
@@ -42,37 +44,44 @@ def in_two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_fork
 def test_two_processes_find_the_same(
-    tree: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    tree: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     alone = outcome(tree)
-    forks: list[int] = []
-    whole = os.fork
-
-    def counting() -> int:
-        forks.append(1)
-        return whole()
-
     request.getfixturevalue("in_two")
-    monkeypatch.setattr(os, "fork", counting)
+    who, whole = together(tmp_path_factory.mktemp("marks")), scan._looked_at
+
+    def with_the_other(paths: Sequence[str]) -> list[list[object]]:
+        who(paths)
+        return whole(paths)
+
+    monkeypatch.setattr(scan, "_looked_at", with_the_other)
     assert outcome(tree) == alone
-    assert forks
 
 
 @needs_fork
 def test_a_child_that_dies_is_no_loss(
-    tree: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    tree: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     alone = outcome(tree)
     request.getfixturevalue("in_two")
-    parent = os.getpid()
-    whole = read_bytes
+    who, whole, parent = (
+        together(tmp_path_factory.mktemp("marks")),
+        scan._looked_at,
+        os.getpid(),
+    )
 
-    def dying(path: str) -> bytes:
-        if os.getpid() != parent:
+    def dying(paths: Sequence[str]) -> list[list[object]]:
+        if who(paths) != parent:
             os._exit(3)
-        return whole(path)
+        return whole(paths)
 
-    monkeypatch.setattr(scan, "read_bytes", dying)
+    monkeypatch.setattr(scan, "_looked_at", dying)
     assert outcome(tree) == alone
 
 
@@ -90,6 +99,7 @@ def test_a_small_run_prepares_nothing(tree: Path) -> None:
     assert not calls
 
 
+@needs_fork
 @pytest.mark.usefixtures("in_two")
 def test_pieces_are_as_large_as_they_must_be(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair, "MOST_PIECES", 2)
@@ -113,12 +123,42 @@ def test_small_runs_do_not_fork(tree: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert not forks
 
 
-def test_with_other_threads_around_there_is_no_fork() -> None:
-    through = threading.Event()
-    other = threading.Thread(target=through.wait)
-    other.start()
-    try:
-        assert not pair.may_fork()
-    finally:
-        through.set()
-        other.join()
+def test_with_other_threads_around_there_is_no_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fork", lambda: 1, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    assert pair.may_fork()
+    monkeypatch.setattr(threading, "active_count", lambda: 2)
+    assert not pair.may_fork()
+
+
+@pytest.mark.parametrize("change", ["", "def (\n", "# more\n" * 9 + MANAGER, None])
+def test_a_file_that_changes_while_others_are_read(
+    tree: Path, change: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its text and its tree are of one moment, and an error in it is reported."""
+    changed = tree / "pkg" / "base.py"
+    whole = load.scan
+
+    def slow(*args: Any) -> scan.Scan:
+        found = whole(*args)
+        if change is None:
+            changed.unlink()
+        else:
+            changed.write_text(change)
+        return found
+
+    monkeypatch.setattr(load, "scan", slow)
+    project = load_project(["."], cwd=str(tree))
+    known = [m for m in project.modules.values() if m.display == "pkg/base.py"]
+    reported = [gap.message for gap in project.problems if gap.path == "pkg/base.py"]
+    if change is None or change.startswith("def"):
+        assert not known
+        assert len(reported) == 1
+    else:
+        assert not reported
+        assert [m.source for m in known] == [change]
+        assert ast.dump(known[0].tree, include_attributes=True) == ast.dump(
+            ast.parse(change), include_attributes=True
+        )
