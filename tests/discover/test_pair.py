@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from kvlint.discover import pair
-from tests.discover.trees import together
-
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+from tests.discover.trees import needs_fork, together
 
 
 @pytest.fixture
@@ -56,7 +54,7 @@ def test_both_take_part(tmp_path: Path, children: list[int]) -> None:
 
 
 @needs_fork
-def test_where_nobody_waits_for_children(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nobody_waits_for_children() -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         done = list(pair.in_turns(5, lambda piece: piece, fork=True))

@@ -14,7 +14,7 @@ import pytest
 
 from kvlint.discover import load, pair, scan
 from kvlint.discover.project import load_project
-from tests.discover.trees import MANAGER, backend, linted, together, write
+from tests.discover.trees import MANAGER, backend, linted, needs_fork, together, write
 
 
 @pytest.fixture
@@ -29,9 +29,6 @@ def tree(tmp_path: Path) -> Path:
 def outcome(tree: Path) -> object:
     project = load_project(["."], cwd=str(tree))
     return linted(project), project.problems, list(project.modules)
-
-
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 
 
 @pytest.fixture
@@ -70,11 +67,8 @@ def test_a_child_that_dies_is_no_loss(
 ) -> None:
     alone = outcome(tree)
     request.getfixturevalue("in_two")
-    who, whole, parent = (
-        together(tmp_path_factory.mktemp("marks")),
-        scan._looked_at,
-        os.getpid(),
-    )
+    who, whole = together(tmp_path_factory.mktemp("marks")), scan._looked_at
+    parent = os.getpid()
 
     def dying(paths: Sequence[str]) -> list[list[object]]:
         if who(paths) != parent:
@@ -117,8 +111,13 @@ def test_pieces_are_as_large_as_they_must_be(tree: Path, monkeypatch: pytest.Mon
 
 def test_small_runs_do_not_fork(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forks: list[int] = []
+
+    def refusing() -> int:
+        forks.append(1)
+        raise OSError(11, "Resource temporarily unavailable")
+
     monkeypatch.setattr(pair, "may_fork", lambda: True)
-    monkeypatch.setattr(os, "fork", lambda: forks.append(1), raising=False)
+    monkeypatch.setattr(os, "fork", refusing, raising=False)
     load_project(["."], cwd=str(tree))
     assert not forks
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
+import pytest
+
 from kvlint.discover.project import ClassInfo, Project
 
 ENUM = """
@@ -72,7 +74,8 @@ def linted(project: Project) -> list[str]:
     return sorted(module.display for module in project.linted())
 
 
-PATIENCE = 1  # seconds
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+PATIENCE = 30  # seconds
 
 
 def together(folder: Path) -> Callable[[object], int]:
