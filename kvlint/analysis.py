@@ -47,7 +47,7 @@ def analyse_protocols(
     hits = _hits(_views(protocols, report, settings, memory))
     found = [*silence(place(hits), suppressions(_all(project))), *_unreadable(project)]
     report.findings = sorted(found, key=lambda f: (f.span, f.rule, f.fingerprint))
-    report.gaps = sorted([*report.gaps, *project.gaps], key=lambda g: (g.path, g.line, g.message))
+    report.gaps = sorted([*report.gaps, *project.gaps])
     return report
 
 

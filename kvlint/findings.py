@@ -132,7 +132,7 @@ class Searched:
     messages: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Gap:
     """Something that could not be read, resolved or searched; silence would be dishonest."""
 

@@ -28,7 +28,7 @@ def tables_of(project: Project, settings: Settings) -> Report:
     report = Report()
     for protocol in find_protocols(project, settings.protocol):
         add_tables(report, protocol)
-    report.gaps = sorted(project.gaps, key=lambda g: (g.path, g.line, g.message))
+    report.gaps = sorted(project.gaps)
     return report
 
 

@@ -47,7 +47,7 @@ def load(
     finally:
         if collecting:
             gc.enable()
-    project.problems.sort(key=lambda gap: (gap.path, gap.line, gap.message))
+    project.problems.sort()
     return project
 
 

@@ -1,7 +1,8 @@
 """Work in numbered pieces, done by this process and a forked child, whoever is free.
 
 A fork shares the file cache, and all that was made before it, at no cost. What the child finds
-comes back through a pipe, so it must be small.
+comes back through a pipe, so it must be small. On bare pipes, because importing a pool of processes
+(`concurrent.futures`) takes a good part of the time that the child saves.
 """
 
 from __future__ import annotations
