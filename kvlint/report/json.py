@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from kvlint import __version__
 from kvlint.findings import Finding, Gap, Report, Searched, Step, TransitionTable
-from kvlint.report.summary import ordered
 
 if TYPE_CHECKING:
     from kvlint.baseline import Entry
@@ -35,7 +34,7 @@ def render(
             "findings": [_finding(finding) for finding in findings],
             "tables": [_table(table) for table in report.tables],
             "searched": [_searched(searched) for searched in report.searched],
-            "gaps": [_gap(gap) for gap in ordered(report.gaps)],
+            "gaps": [_gap(gap) for gap in sorted(report.gaps)],
             **({"stale": [entry._asdict() for entry in stale]} if stale else {}),
             **({"difference": _difference(difference)} if difference is not None else {}),
         }

@@ -15,7 +15,6 @@ from kvlint.report import page
 from kvlint.report.json import dumps
 from kvlint.report.outcome import Outcome
 from kvlint.report.style import Style
-from kvlint.report.summary import ordered
 from kvlint.report.uris import pages_address, uri
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def _rule(rule: catalog.Rule, address: str) -> Object:
 
 def _invocation(outcome: Outcome) -> Object:
     said: Object = {"executionSuccessful": outcome.status != 2, "exitCode": outcome.status}
-    notes = [_gap(gap, outcome.root) for gap in ordered(outcome.report.gaps)]
+    notes = [_gap(gap, outcome.root) for gap in sorted(outcome.report.gaps)]
     if outcome.gave_up:
         text = outcome.gave_up.strip().removeprefix("kvlint: ")
         notes.append({"level": "error", "message": {"text": text}})

@@ -77,7 +77,7 @@ def gaps(found: Sequence[Gap], verbose: bool) -> str:
     if not verbose:
         places = plural(len(found), "place")
         return f"kvlint: {places} could not be read, resolved or searched (-v lists them)\n"
-    return "".join(f"kvlint: gap: {_gap(gap)}\n" for gap in ordered(found))
+    return "".join(f"kvlint: gap: {_gap(gap)}\n" for gap in sorted(found))
 
 
 def fixed(difference: Difference) -> str:
@@ -110,12 +110,7 @@ def _stale(entries: Sequence[Entry], path: str) -> str:
 
 def problems(found: Sequence[Gap]) -> str:
     """Files that could not be read at all, each with its reason."""
-    return "".join(f"kvlint: {_gap(gap)}\n" for gap in ordered(found))
-
-
-def ordered(found: Sequence[Gap]) -> list[Gap]:
-    """Gaps by place."""
-    return sorted(found, key=lambda gap: (gap.path, gap.line, gap.message))
+    return "".join(f"kvlint: {_gap(gap)}\n" for gap in sorted(found))
 
 
 def _gap(gap: Gap) -> str:
