@@ -55,9 +55,9 @@ def systems(path: str) -> Iterator[tuple[str, System]]:
     for protocol in protocols:
         siblings = tuple(p for p in protocols if p.manager is protocol.manager)
         system = build_system(protocol, delivered(protocol, siblings))
-        likeness = system.likeness()
-        if likeness not in known and system.threads and system.of_kind("open"):
-            known.add(likeness)
+        signature = system.signature()
+        if signature not in known and system.threads and system.of_kind("open"):
+            known.add(signature)
             yield protocol.title, system
 
 

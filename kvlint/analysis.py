@@ -106,26 +106,26 @@ def _search(
 
     def unknown() -> Iterator[System]:
         for system in systems:
-            likeness = system.likeness()
-            all_of_them.append((system, likeness))
-            if likeness in known or likeness in new:
+            signature = system.signature()
+            all_of_them.append((system, signature))
+            if signature in known or signature in new:
                 continue
             recalled = None if memory is None else memory.recall(system)
             if recalled is None:
-                new[likeness] = system
+                new[signature] = system
                 yield system
             else:
-                known[likeness] = recalled
+                known[signature] = recalled
 
     fresh = gather_all(unknown(), bounds, jobs)  # all systems are there when it returns
     found = zip(new.items(), fresh, strict=True)
-    for system, likeness in all_of_them:
-        while likeness not in known:
+    for system, signature in all_of_them:
+        while signature not in known:
             (like, searched), evidence = next(found)
             known[like] = evidence
             if memory is not None:
                 memory.keep(searched, evidence)
-        yield system, known[likeness]
+        yield system, known[signature]
 
 
 def _searched(system: System, evidence: Evidence, bounds: Bounds) -> Searched:

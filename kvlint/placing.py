@@ -10,7 +10,7 @@ from kvlint.findings import SEVERITIES, SEVERITY_OF, VERDICTS, Finding, Related,
 from kvlint.fingerprints import Fingerprints, is_compound, module_key, shape
 from kvlint.programs.ir import Where
 from kvlint.rulekit import Hit
-from kvlint.search.trail import steps
+from kvlint.search.trace import steps
 
 
 def span_of(where: Where) -> Span:

@@ -17,7 +17,7 @@ from kvlint.protocol.model import Protocol
 from kvlint.search.driver import endings
 from kvlint.search.environment import sort_frames
 from kvlint.search.evidence import Evidence, Moment, Witness, outer_site
-from kvlint.search.macro import Folder
+from kvlint.search.macro_steps import Stepper
 from kvlint.search.system import Operation, System, Thread
 from kvlint.waiting import endless_polls
 from kvlint.walking import statements
@@ -64,13 +64,13 @@ class View:
         found: T = self.shared[full]
         return found
 
-    def folder(self, program: Program) -> Folder:
-        """The wide leaps of a program, shared with whatever else asks for them."""
-        return self.system.folder(program, 1, False)
+    def stepper(self, program: Program) -> Stepper:
+        """The wide macro-steps of a program, shared with whatever else asks for them."""
+        return self.system.stepper(program, 1, False)
 
     def machine(self, program: Program) -> Machine:
         """The machine for a program; there is one, as it takes long to find out what is live."""
-        return self.folder(program).machine
+        return self.stepper(program).machine
 
     @property
     def table(self) -> str:
@@ -146,13 +146,13 @@ class View:
         for thread in self.system.threads:
             if self._fills(thread.program) <= found:
                 continue
-            folder = self.folder(thread.program)
-            for pc, instr in enumerate(folder.machine.code):
+            stepper = self.stepper(thread.program)
+            for pc, instr in enumerate(stepper.machine.code):
                 if instr.op is Op.RECV:
                     for frame in helpful:
                         start = Shared(frames=frozenset({frame}))
-                        for leap in folder.leaps(pc, folder.machine.initial(), start):
-                            found |= leap.shared.sides
+                        for macro_step in stepper.macro_steps(pc, stepper.machine.initial(), start):
+                            found |= macro_step.shared.sides
         return frozenset(found)
 
     @cached_property

@@ -8,7 +8,7 @@ from kvlint.programs.ir import Op
 from kvlint.programs.machine import Shared
 from kvlint.rulekit import Hit, View, cause_of, verdict_of
 from kvlint.search.evidence import Moment, Witness
-from kvlint.search.macro import Folder
+from kvlint.search.macro_steps import Stepper
 
 MESSAGE = (
     "the chunk is dropped because `{table}` has no entry, and the status stays as it is; "
@@ -63,29 +63,29 @@ def _latent(view: View) -> Iterator[Hit]:
     """Run one chunk of a live room whose side entry is missing, undisturbed."""
     domain = view.protocol.domain
     for thread in view.consumers:
-        folder = view.folder(thread.program)
+        stepper = view.stepper(thread.program)
         named = {instr.name for instr in thread.program.code}
         for table in sorted(named & view.system.tracked - {view.table}):
             for status in domain.members:
                 if not domain.is_terminal(status):
                     present = view.system.tracked - {view.table, table}
                     start = Shared(status, frozenset(present), queue=(True,))
-                    yield from _dropped(folder, start, table)
+                    yield from _dropped(stepper, start, table)
 
 
-def _dropped(folder: Folder, start: Shared, table: str) -> Iterator[Hit]:
-    machine = folder.machine
+def _dropped(stepper: Stepper, start: Shared, table: str) -> Iterator[Hit]:
+    machine = stepper.machine
     for pc, instr in enumerate(machine.code):
         if instr.op is not Op.TAKE:
             continue
-        for leap in folder.leaps(pc, machine.initial(), start):
-            if leap.shared.status != start.status or leap.shared.queue:
+        for macro_step in stepper.macro_steps(pc, machine.initial(), start):
+            if macro_step.shared.status != start.status or macro_step.shared.queue:
                 continue
-            if machine.code[leap.pc].op is not Op.TAKE:
+            if machine.code[macro_step.pc].op is not Op.TAKE:
                 continue
-            looked = [e for e in leap.events if e.instr.name == table]
-            skips = [e for e in leap.events if e.instr.op is Op.SKIP]
-            if looked and not any(e.instr.op is Op.WINDOW for e in leap.events):
+            looked = [e for e in macro_step.events if e.instr.name == table]
+            skips = [e for e in macro_step.events if e.instr.op is Op.SKIP]
+            if looked and not any(e.instr.op is Op.WINDOW for e in macro_step.events):
                 where = (skips or looked)[-1].instr.where
                 yield Hit(
                     where,

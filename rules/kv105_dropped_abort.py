@@ -10,7 +10,7 @@ from kvlint.programs.machine import Env, Machine, Shared
 from kvlint.protocol.model import Frame
 from kvlint.rulekit import Hit, View
 from kvlint.search.environment import sort_frames
-from kvlint.search.macro import Leap
+from kvlint.search.macro_steps import MacroStep
 from kvlint.search.system import Thread
 
 ABORTS = re.compile(r"abort|cancel", re.I)
@@ -57,21 +57,24 @@ def _unknown_aborts(view: View) -> Iterator[Hit]:
         if not isinstance(frame, Frame) or not ABORTS.search(frame.scope.qualname):
             continue
         for thread in view.system.threads:
-            folder = view.folder(thread.program)
-            code = folder.machine.code
+            stepper = view.stepper(thread.program)
+            code = stepper.machine.code
             for pc, instr in enumerate(code):
                 if instr.op is not Op.RECV:
                     continue
-                leaps = [
-                    leap
+                macro_steps = [
+                    macro_step
                     for status in view.protocol.domain.members
-                    for leap in folder.leaps(
+                    for macro_step in stepper.macro_steps(
                         pc,
-                        folder.machine.initial(),
+                        stepper.machine.initial(),
                         Shared(status, frozenset(sides), frames=frozenset({frame})),
                     )
                 ]
-                if all(_without_effect(leap, code[leap.pc].op) for leap in leaps):
+                if all(
+                    _without_effect(macro_step, code[macro_step.pc].op)
+                    for macro_step in macro_steps
+                ):
                     where = _rejection(thread.full.code)
                     if where is not None:
                         yield Hit(
@@ -83,9 +86,10 @@ def _unknown_aborts(view: View) -> Iterator[Hit]:
                         )
 
 
-def _without_effect(leap: Leap, end: Op) -> bool:
+def _without_effect(macro_step: MacroStep, end: Op) -> bool:
     changed = any(
-        e.before != e.after and e.instr.op not in (Op.RECV, Op.LOCK, Op.UNLOCK) for e in leap.events
+        e.before != e.after and e.instr.op not in (Op.RECV, Op.LOCK, Op.UNLOCK)
+        for e in macro_step.events
     )
     return not changed and end is Op.RECV
 

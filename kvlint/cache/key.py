@@ -23,7 +23,7 @@ _LATER = frozenset({"fail_on", "show_latent", "output_format", "baseline", "sour
 _SPEED = frozenset({"jobs", "max_seconds"})
 
 
-class Spot(NamedTuple):
+class Location(NamedTuple):
     """Where a run takes place.
 
     `top` is the folder of a revision's files if they are laid out in a temporary place, whose own
@@ -52,13 +52,14 @@ class Spot(NamedTuple):
         return (os.path.dirname(above), name, os.path.relpath(self.cwd, self.top))
 
 
-def key(spot: Spot, walk: Walk, contents: Contents, settings: Settings) -> str:
+def key(location: Location, walk: Walk, contents: Contents, settings: Settings) -> str:
     """64 hexadecimal digits; `contents` has every file of the walk."""
-    about = [__version__, _own_source(), sys.version, sys.prefix, *spot.told()]
+    about = [__version__, _own_source(), sys.version, sys.prefix, *location.told()]
     about += [f"{n}={v!r}" for n, v in settings._asdict().items() if n not in _LATER | _SPEED]
     about += map(repr, walk.problems)
     files = [
-        (spot.relative(path), path in walk.explicit, _extent(contents[path])) for path in walk.files
+        (location.relative(path), path in walk.explicit, _extent(contents[path]))
+        for path in walk.files
     ]
     digest = hashlib.sha256(repr((about, files)).encode("utf-8", "surrogatepass"))
     for path in walk.files:

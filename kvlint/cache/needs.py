@@ -16,7 +16,7 @@ from kvlint.cache.shapes import by_name, many, record, text, texts
 from kvlint.discover import source
 
 if TYPE_CHECKING:
-    from kvlint.cache.key import Spot
+    from kvlint.cache.key import Location
     from kvlint.discover.loader import Loader
     from kvlint.discover.source import Contents
     from kvlint.discover.walk import Walk
@@ -33,12 +33,12 @@ class Needs(NamedTuple):
     missing: tuple[str, ...]
     outside: dict[str, tuple[tuple[str, ...], ...]]
 
-    def hold(self, spot: Spot, contents: Contents) -> bool:
+    def hold(self, location: Location, contents: Contents) -> bool:
         """Whether all this is still so; what is read for it goes into `contents`."""
         return (
-            not any(os.path.isfile(spot.full(path)) for path in self.missing)
-            and all(os.path.isfile(spot.full(path)) for path in self.there)
-            and all(_reads(spot.full(p), digest, contents) for p, digest in self.read.items())
+            not any(os.path.isfile(location.full(path)) for path in self.missing)
+            and all(os.path.isfile(location.full(path)) for path in self.there)
+            and all(_reads(location.full(p), digest, contents) for p, digest in self.read.items())
             and (not self.outside or self._same_outside())
         )
 
@@ -52,7 +52,7 @@ class Needs(NamedTuple):
 READER = record(Needs, by_name(text), texts, texts, by_name(many(texts)))
 
 
-def needs(loader: Loader, walk: Walk, contents: Contents, spot: Spot) -> Needs:
+def needs(loader: Loader, walk: Walk, contents: Contents, location: Location) -> Needs:
     """What the run that this loader served asked for."""
     given = set(walk.files)
     read = {path: content_digest(c) for path, c in contents.items() if path not in given}
@@ -61,10 +61,12 @@ def needs(loader: Loader, walk: Walk, contents: Contents, spot: Spot) -> Needs:
         read[version] = content_digest(source.outcome(version))
     asked = loader.layout.asked()
     return Needs(
-        {spot.relative(path): digest for path, digest in read.items()},
+        {location.relative(path): digest for path, digest in read.items()},
         # The walk itself tells of its files.
-        tuple(spot.relative(path) for path, found in asked.items() if found and path not in given),
-        tuple(spot.relative(path) for path, found in asked.items() if not found),
+        tuple(
+            location.relative(path) for path, found in asked.items() if found and path not in given
+        ),
+        tuple(location.relative(path) for path, found in asked.items() if not found),
         {name: _tuples(state) for name, state in loader.outside.items()},
     )
 

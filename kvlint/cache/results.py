@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple
 
-from kvlint.cache.key import Spot, key
+from kvlint.cache.key import Location, key
 from kvlint.cache.needs import READER, Needs, needs
 from kvlint.cache.plain import from_plain, to_plain
 from kvlint.cache.result import Result
@@ -37,14 +37,14 @@ class TooLarge(Exception):
 class Lookup:
     """One run's way to its result; raises `TooLarge` where there is none through the cache."""
 
-    def __init__(self, store: Store, spot: Spot, walk: Walk, settings: Settings) -> None:
+    def __init__(self, store: Store, location: Location, walk: Walk, settings: Settings) -> None:
         self.folder = store.folder
         self._store = store
-        self._spot = spot
+        self._location = location
         self._walk = walk
         self._settings = settings
         self._contents = _read_all(walk)
-        self._key = key(spot, walk, self._contents, settings)
+        self._key = key(location, walk, self._contents, settings)
 
     def recall(self) -> Result | None:
         """The stored result if it is still one; raises `Damaged` for an entry that is not whole."""
@@ -55,9 +55,9 @@ class Lookup:
             entry = _ENTRY(json.loads(body))
         except (ValueError, RecursionError):
             raise Damaged(self._store.path(self._key)) from None
-        if not entry.needs.hold(self._spot, self._contents):
+        if not entry.needs.hold(self._location, self._contents):
             return None
-        paths = {shown: self._spot.full(path) for shown, path in entry.modules}
+        paths = {shown: self._location.full(path) for shown, path in entry.modules}
         if not all(isinstance(self._contents.get(path), bytes) for path in paths.values()):
             return None
         return Result(entry.report, _Texts(paths, self._contents), entry.files, True)
@@ -70,15 +70,15 @@ class Lookup:
         """Store a result that another run may use; raises `OSError` if that is not possible."""
         if project.loader is None or not self._is_final(report):
             return
-        needed = needs(project.loader, self._walk, self._contents, self._spot)
+        needed = needs(project.loader, self._walk, self._contents, self._location)
         modules = [
-            [module.display, self._spot.relative(str(module.path))]
+            [module.display, self._location.relative(str(module.path))]
             for module in project.modules.values()
         ]
         entry = [to_plain(report), needed, modules, project.files]
         body = json.dumps(entry, separators=(",", ":")).encode("ascii")
         # What names a folder that will not be there again is of no use to another run.
-        if self._spot.top is None or json.dumps(self._spot.top)[1:-1].encode() not in body:
+        if self._location.top is None or json.dumps(self._location.top)[1:-1].encode() not in body:
             self._store.write(self._key, body)
 
     def _is_final(self, report: Report) -> bool:

@@ -61,12 +61,12 @@ def _lookup(
     if folder is None:
         _tell(f"there is no folder for it ({place.FOLDER} names one)", verbose)
         return None
-    from kvlint.cache.key import Spot
+    from kvlint.cache.key import Location
     from kvlint.cache.results import Lookup, TooLarge
     from kvlint.cache.store import Store
 
     try:
-        return Lookup(Store(folder), Spot(cwd, top), walk, settings)
+        return Lookup(Store(folder), Location(cwd, top), walk, settings)
     except TooLarge as error:
         _tell(str(error), verbose)
         return None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kvlint.discover import installed
 
 _SMALL = 30_000  # bytes; such a file costs no more to parse than to think about
-_MAX_HOPS = 32  # imports followed for one name; more is a cycle
+_MAX_DEPTH = 32  # imports followed for one name; more is a cycle
 
 
 class Loader:
@@ -127,62 +127,62 @@ class Loader:
 
     # Names ------------------------------------------------------------------------------------
 
-    def resolve(self, module: Module, name: str, hops: int = 0) -> Resolved | None:
+    def resolve(self, module: Module, name: str, depth: int = 0) -> Resolved | None:
         """What `name`, dotted or not, stands for in a module."""
         head, *rest = name.split(".")
-        return self._in_scope(module, head, rest, hops)
+        return self._in_scope(module, head, rest, depth)
 
-    def _in_scope(self, module: Module, head: str, rest: list[str], hops: int) -> Resolved | None:
-        if hops > _MAX_HOPS:
+    def _in_scope(self, module: Module, head: str, rest: list[str], depth: int) -> Resolved | None:
+        if depth > _MAX_DEPTH:
             return None
         target = module.imports.get(head)
         if target is not None:
-            found = self._absolute(module, [*target.split("."), *rest], hops)
+            found = self._absolute(module, [*target.split("."), *rest], depth)
             if found is not None:
                 return found
         found = _own(module, head)
         if found is None:
             for star in module.stars:
-                found = self._absolute(module, [*star.split("."), head], hops)
+                found = self._absolute(module, [*star.split("."), head], depth)
                 if found is not None:
                     break
-        return self._descend(found, rest, hops)
+        return self._descend(found, rest, depth)
 
-    def _absolute(self, module: Module, parts: list[str], hops: int) -> Resolved | None:
+    def _absolute(self, module: Module, parts: list[str], depth: int) -> Resolved | None:
         path = str(module.path)
         for length in range(len(parts), 0, -1):
             file = self.layout.find(path, ".".join(parts[:length]))
             if file is not None:
                 found = self.module_at(file)
-                return self._descend(found, parts[length:], hops + 1)
+                return self._descend(found, parts[length:], depth + 1)
         return None
 
-    def _descend(self, found: Resolved | None, rest: list[str], hops: int) -> Resolved | None:
+    def _descend(self, found: Resolved | None, rest: list[str], depth: int) -> Resolved | None:
         while found is not None and rest:
             if isinstance(found, Module):
-                return self._member(found, rest, hops)
+                return self._member(found, rest, depth)
             if isinstance(found, ConstantRef) and found.owner is None:
-                return self._through_alias(found, rest, hops)
+                return self._through_alias(found, rest, depth)
             if not isinstance(found, ClassInfo):
                 return None
             found, rest = _class_member(found, rest[0]), rest[1:]
         return found
 
-    def _member(self, module: Module, rest: list[str], hops: int) -> Resolved | None:
-        found = self._in_scope(module, rest[0], rest[1:], hops + 1)
+    def _member(self, module: Module, rest: list[str], depth: int) -> Resolved | None:
+        found = self._in_scope(module, rest[0], rest[1:], depth + 1)
         if found is None and module.path.name == "__init__.py":
             file = self.layout.module_in(os.path.dirname(module.path), rest[:1])
             if file is not None:
-                found = self._descend(self.module_at(file), rest[1:], hops + 1)
+                found = self._descend(self.module_at(file), rest[1:], depth + 1)
         return found
 
-    def _through_alias(self, found: ConstantRef, rest: list[str], hops: int) -> Resolved | None:
+    def _through_alias(self, found: ConstantRef, rest: list[str], depth: int) -> Resolved | None:
         alias = dotted(found.node)
-        return self.resolve(found.module, ".".join((alias, *rest)), hops + 1) if alias else None
+        return self.resolve(found.module, ".".join((alias, *rest)), depth + 1) if alias else None
 
     def class_named(self, module: Module, name: str) -> ClassInfo | None:
         """The class that a name stands for, through aliases (`Base = Other`)."""
-        for _ in range(_MAX_HOPS):
+        for _ in range(_MAX_DEPTH):
             found = self.resolve(module, name)
             if not isinstance(found, ConstantRef):
                 return found if isinstance(found, ClassInfo) else None

@@ -60,8 +60,8 @@ def _rows(steps: Sequence[Step], threads: list[str], style: Style) -> Iterator[_
     before = "absent"
     for index, step in enumerate(steps):
         symbols = tuple(_symbol(steps, index, thread) for thread in threads)
-        arrow = style.glyph("arrow")
-        changed = (f"{arrow} {step.status}",) if step.status != before else ()
+        becomes = style.glyph("becomes")
+        changed = (f"{becomes} {step.status}",) if step.status != before else ()
         switch = (f"~ {step.window} window",) if step.window else ()
         yield _Row(step, symbols, (*changed, *switch))
         before = step.status

@@ -78,6 +78,6 @@ def _list(table: TransitionTable, style: Style) -> Iterator[str]:
             after = " or ".join(results(table, row, column))
             by_result.setdefault((after, mark(table, row, column)), []).append(column)
         for (after, symbol), written in by_result.items():
-            text = f"write {', '.join(written)} {style.glyph('arrow')} {after}"
+            text = f"write {', '.join(written)} {style.glyph('becomes')} {after}"
             for line in style.wrap(text, indent="       ", first=f"   {symbol or ' '} "):
                 yield style.paint(line, "bold", _COLOUR[symbol]) if symbol else line

@@ -73,6 +73,6 @@ def listing(steps: Sequence[Step], style: Style, indent: str) -> Iterator[str]:
 def outcome(step: Step, before: str, style: Style) -> Iterator[str]:
     """The new status where it changed, and the kind of switch that follows."""
     if step.status != before:
-        yield f"{style.glyph('arrow')} {step.status}"
+        yield f"{style.glyph('becomes')} {step.status}"
     if step.window:
         yield f"~ {step.window} window"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kvlint.programs.ir import Op
 from kvlint.programs.machine import Queued
 from kvlint.search.evidence import Moment, Witness
-from kvlint.search.macro import Event
+from kvlint.search.macro_steps import Event
 
 LOOKS = frozenset({Op.LOAD, Op.TEST})
 OUTSIDE = frozenset({"scheduler", "caller"})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kvlint.programs.ir import Op, Program
 from kvlint.programs.machine import Env, Machine, Shared
 from kvlint.protocol.domain import Member
-from kvlint.search.macro import Folder, Leap
+from kvlint.search.macro_steps import MacroStep, Stepper
 from kvlint.search.system import Operation, System
 from kvlint.tables import outcomes
 
@@ -35,7 +35,7 @@ class Move:
     after: Phase
 
 
-class Habits:
+class SchedulerModel:
     """What the scheduler of a system does in every run: worked out once."""
 
     def __init__(self, system: System) -> None:
@@ -58,13 +58,13 @@ class Driver:
         self.system = system
         self.chunks = chunks
         self.aborts = aborts
-        if system.habits is None:
-            system.habits = Habits(system)
-        habits = system.habits
-        self.feeds, self.direct = habits.feeds, habits.direct
-        self.handshaken, self.openings = habits.handshaken, habits.openings
-        self.closes, self.after_the_end = habits.closes, habits.after_the_end
-        self.polls, self._views = habits.polls, habits.views
+        if system.scheduler_model is None:
+            system.scheduler_model = SchedulerModel(system)
+        scheduler_model = system.scheduler_model
+        self.feeds, self.direct = scheduler_model.feeds, scheduler_model.direct
+        self.handshaken, self.openings = scheduler_model.handshaken, scheduler_model.openings
+        self.closes, self.after_the_end = scheduler_model.closes, scheduler_model.after_the_end
+        self.polls, self._views = scheduler_model.polls, scheduler_model.views
 
     def moves(self, phase: Phase, shared: Shared) -> Iterator[Move]:
         """Operations that may start now."""
@@ -90,7 +90,7 @@ class Driver:
         self,
         operation: Operation,
         last: bool | None,
-        leap: Leap,
+        macro_step: MacroStep,
         shared: Shared,
         over: bool,
         fed: bool,
@@ -100,7 +100,7 @@ class Driver:
         A constructor may refuse the room or serve a rank that takes no part, and a feeder finds
         out for itself which chunk is the last: only the ways that agree with the plan are kept.
         """
-        after = leap.shared
+        after = macro_step.shared
         if operation.kind == "open" and after.status is not None:
             return after.status in self.openings or after.status == shared.status
         if operation.kind == "feed":
@@ -224,14 +224,14 @@ def _handshaken(system: System) -> frozenset[Member]:
 
 def _moves_on(system: System, program: Program, status: Member) -> bool:
     """Whether a message turns `status` into another status that is not terminal."""
-    folder = Folder(system.machine(program, 1), narrow=False)
-    machine = folder.machine
+    stepper = Stepper(system.machine(program, 1), narrow=False)
+    machine = stepper.machine
     sides = system.tracked - {system.protocol.status_table}
     for pc, instr in enumerate(machine.code):
         if instr.op is Op.RECV:
             start = Shared(status, frozenset(sides), frames=frozenset(system.frames))
-            for leap in folder.leaps(pc, machine.initial(), start):
-                after = leap.shared.status
+            for macro_step in stepper.macro_steps(pc, machine.initial(), start):
+                after = macro_step.shared.status
                 if after not in (None, status) and not system.protocol.domain.is_terminal(after):
                     return True
     return False

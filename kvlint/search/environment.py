@@ -163,17 +163,17 @@ def _frame_kind(system: System, frame: object) -> str:
     sides = system.tracked - {system.protocol.status_table}
     moves = harms = adds = False
     for thread in system.threads:
-        folder = system.folder(thread.program, 1, False)
-        code = folder.machine.code
+        stepper = system.stepper(thread.program, 1, False)
+        code = stepper.machine.code
         for pc, instr in enumerate(code):
             if instr.op is not Op.RECV:
                 continue
             for status in (None, *(m for m in domain.members if not domain.is_terminal(m))):
                 for present in (frozenset[str](), sides):
                     start = Shared(status, present, frames=frozenset({frame}))
-                    for leap in folder.leaps(pc, folder.machine.initial(), start):
-                        after = leap.shared
-                        harms = harms or (leap.death is not None and not leap.decisions)
+                    for macro_step in stepper.macro_steps(pc, stepper.machine.initial(), start):
+                        after = macro_step.shared
+                        harms = harms or (macro_step.death is not None and not macro_step.decisions)
                         adds = adds or bool(after.sides - present)
                         if after.status is not status:
                             ended = after.status is None or domain.is_failure(after.status)

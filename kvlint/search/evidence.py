@@ -9,7 +9,7 @@ from time import monotonic, perf_counter
 from kvlint.config import Environment, Settings
 from kvlint.programs.ir import Instr, Op, Where
 from kvlint.search.environment import ORDINARY, ordinary, runs
-from kvlint.search.macro import Decision, Event, Leap
+from kvlint.search.macro_steps import Decision, Event, MacroStep
 from kvlint.search.product import Finish, Outcome, Search
 from kvlint.search.system import System
 from kvlint.search.transitions import Decisions, Run
@@ -133,9 +133,9 @@ class Baseline:
         self.limits: set[str] = set()
         self._known: dict[frozenset[Decision], bool] = {}
 
-    def concludes(self, path: Iterable[Leap]) -> bool:
+    def concludes(self, path: Iterable[MacroStep]) -> bool:
         """Whether the undisturbed run reaches a terminal state under these choices."""
-        made = frozenset(d for leap in path for d in leap.decisions)
+        made = frozenset(d for macro_step in path for d in macro_step.decisions)
         if made not in self._known:
             only: Decisions = {}
             for instr, to in made:
@@ -161,14 +161,14 @@ def _witnesses(
         if early is not None and early in known:
             continue
         path = search.path(finish)
-        leaps = [leap for _, _, leap in path]
-        if finish.kind == "dead-thread" and _by_unknown_choice(leaps[-1]):
+        macro_steps = [macro_step for _, _, macro_step in path]
+        if finish.kind == "dead-thread" and _by_unknown_choice(macro_steps[-1]):
             continue
         witness = _witness(search, finish, path)
         key = early if early is not None else (finish.kind, _pin_sites(witness))
         if key in known:
             continue
-        if finish.kind == "pinned" and not baseline.concludes(leaps):
+        if finish.kind == "pinned" and not baseline.concludes(macro_steps):
             continue
         known.add(key)
         yield witness
@@ -201,14 +201,14 @@ def _visible(search: Search, finish: Finish) -> bool:
     return any(not domain.is_failure(value) for value in finish.seen)
 
 
-def _by_unknown_choice(leap: Leap) -> bool:
+def _by_unknown_choice(macro_step: MacroStep) -> bool:
     """Whether data or a setting that was not tracked took part in the decision to raise.
 
     A lost race for an entry is judged by the removal that it needs, whatever else was chosen.
     """
-    if leap.death is not None and leap.death.note in ("KeyError", "RuntimeError"):
+    if macro_step.death is not None and macro_step.death.note in ("KeyError", "RuntimeError"):
         return False
-    return bool(leap.decisions)
+    return bool(macro_step.decisions)
 
 
 def _pin_sites(witness: Witness) -> object:
@@ -223,15 +223,19 @@ def _pin_sites(witness: Witness) -> object:
     return frozenset(sites)
 
 
-def _witness(search: Search, finish: Finish, path: Sequence[tuple[object, int, Leap]]) -> Witness:
+def _witness(
+    search: Search, finish: Finish, path: Sequence[tuple[object, int, MacroStep]]
+) -> Witness:
     moments: list[Moment] = []
-    for i, (_, thread, leap) in enumerate(path):
+    for i, (_, thread, macro_step) in enumerate(path):
         following = path[i + 1][1] if i + 1 < len(path) else thread
         kind = _kind(search, thread)
         name = search.name_of(thread)
-        for j, event in enumerate(leap.events):
-            last = j == len(leap.events) - 1
-            window = ("wide" if leap.wide else "narrow") if last and following != thread else None
+        for j, event in enumerate(macro_step.events):
+            last = j == len(macro_step.events) - 1
+            window = (
+                ("wide" if macro_step.wide else "narrow") if last and following != thread else None
+            )
             moments.append(Moment(name, kind, event, window))
     bad = next((m for m in reversed(moments) if m.event is finish.event), None)
     death = _death(finish) if finish.kind in ("dead-thread", "dead-call") else None

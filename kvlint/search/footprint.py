@@ -1,4 +1,4 @@
-"""What a leap looks at and what it changes, as bits: two leaps without a conflict commute.
+"""What a macro-step reads and what it changes, as bits: two without a conflict commute.
 
 The room's status is one part of the shared state; every side table, every lock, the queue, the
 messages, the holder's fields and "the room is open" are others. Independence as in Godefroid,
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kvlint.programs.ir import Instr, Op
 from kvlint.programs.machine import Shared
-from kvlint.search.macro import Event
+from kvlint.search.macro_steps import Event
 
 TABLES = frozenset({Op.LOAD, Op.TEST, Op.STORE, Op.POP, Op.SETDEFAULT})
 LOCKS = frozenset({Op.LOCK, Op.UNLOCK})
@@ -21,7 +21,7 @@ FIRST_NAMED = 5
 
 
 class Footprint(NamedTuple):
-    """The parts that a leap reads and the parts that it changes, as bits.
+    """The parts that a macro-step reads and the parts that it changes, as bits.
 
     A store of what was there already changes nothing, but it is a read: it undoes what another
     thread stores before it.
@@ -61,7 +61,7 @@ class Footprints:
         return self._locks[name]
 
     def of(self, events: tuple[Event, ...], before: Shared, after: Shared) -> Footprint:
-        """The footprint of a leap with these events; a read of a field is not among them."""
+        """The footprint of a macro-step with these events; a read of a field is not among them."""
         reads = 0
         for event in events:
             reads |= self.reads(event.instr)

@@ -1,4 +1,4 @@
-"""What of the shared state can still matter in one run; the rest is forgotten between leaps.
+"""What of the shared state can still matter in one run; the rest is forgotten between macro-steps.
 
 The same idea as for the locals of a program, for side tables, fields of the holder, messages that
 nobody will receive, and who made the room fail.
@@ -12,12 +12,12 @@ from typing import NamedTuple
 from kvlint.programs.ir import Instr, Op, Program, predecessors
 from kvlint.programs.machine import Outside, Shared
 from kvlint.protocol.domain import StatusDomain
-from kvlint.search.macro import ENDS
+from kvlint.search.macro_steps import ENDS
 
 LOOKS = frozenset({Op.LOAD, Op.POP, Op.SETDEFAULT})
 
 
-class Look(NamedTuple):
+class ReadSet(NamedTuple):
     """What one program asks of the shared state: tables and fields that it reads, all its ops."""
 
     tables: frozenset[str]
@@ -25,10 +25,10 @@ class Look(NamedTuple):
     ops: frozenset[Op]
 
 
-def look_of(program: Program) -> Look:
+def read_set_of(program: Program) -> ReadSet:
     """What a program looks at, wherever in it."""
     code = program.code
-    return Look(
+    return ReadSet(
         frozenset(i.name for i in code if _looks(i)),
         frozenset(i.name for i in code if i.op is Op.FIELD_LOAD),
         frozenset(i.op for i in code),
@@ -41,7 +41,9 @@ class Liveness:
     `works` are the numbers of the worker threads, the only ones whose own failures count apart.
     """
 
-    def __init__(self, looks: Sequence[Look], domain: StatusDomain, works: frozenset[int]) -> None:
+    def __init__(
+        self, looks: Sequence[ReadSet], domain: StatusDomain, works: frozenset[int]
+    ) -> None:
         self.domain = domain
         self.works = works
         self.tables = frozenset[str]().union(*(look.tables for look in looks))

@@ -34,4 +34,4 @@ def _key(system: System) -> object:
     programs = [thread.full for thread in system.threads]
     programs += [operation.full for operation in system.operations]
     nodes = tuple(tuple((i.op, id(i.where.node)) for i in p.code) for p in programs)
-    return system.likeness(), system.protocol.domain, nodes
+    return system.signature(), system.protocol.domain, nodes

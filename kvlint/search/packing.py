@@ -1,20 +1,20 @@
 """States of a search as integers.
 
-From the lowest bits up: the four parts of the world, the pause that a thread is held at (0: none),
-the place of each thread. A thread's step is then two operations, whatever the number of threads:
-clear what the thread can change, add what it leaves.
+From the lowest bits up: the four parts of the shared state, the pause that a thread is held at (0:
+none), the place of each thread. A thread's step is then two operations, whatever the number of
+threads: clear what the thread can change, add what it leaves.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from kvlint.search.world import ELSEWHERE, Sight, World
+from kvlint.search.shared_states import ELSEWHERE, Projection, SharedId
 
 State = int
 WIDTH = 24  # bits of one number
 MASK = (1 << WIDTH) - 1
-PARTS = 4  # of the world
+PARTS = 4  # of the shared state
 HELD = PARTS  # the field of the pause
 PLACES = PARTS + 1  # the field of the first thread's place
 
@@ -23,32 +23,32 @@ HELD_BITS = MASK << WIDTH * HELD
 FIELDS_BITS = MASK << WIDTH * (PARTS - 1)
 
 
-def packed(world: World, places: tuple[int, ...]) -> State:
+def packed(shared_id: SharedId, places: tuple[int, ...]) -> State:
     """The state with nobody held."""
     state = 0
-    for index, number in enumerate((*world, 0, *places)):
+    for index, number in enumerate((*shared_id, 0, *places)):
         state |= _fitting(number) << (WIDTH * index)
     return state
 
 
-def code(thread: int, place: int, world: World) -> int:
-    """What a thread leaves behind: its place, and the parts of the world that it sees."""
-    return _fitting(place) << (WIDTH * (PLACES + thread)) | _world_bits(world)
+def code(thread: int, place: int, shared_id: SharedId) -> int:
+    """What a thread leaves behind: its place, and the parts of the shared state that it sees."""
+    return _fitting(place) << (WIDTH * (PLACES + thread)) | _shared_bits(shared_id)
 
 
 @cache
-def _world_bits(world: World) -> int:
+def _shared_bits(shared_id: SharedId) -> int:
     found = 0
-    for index, number in enumerate(world):
+    for index, number in enumerate(shared_id):
         if number != ELSEWHERE:
             found |= _fitting(number) << (WIDTH * index)
     return found
 
 
-def own_bits(thread: int, sight: Sight) -> int:
+def own_bits(thread: int, projection: Projection) -> int:
     """The bits of a thread's place and of what it sees."""
     found = MASK << (WIDTH * (PLACES + thread)) | MASK
-    for index, seen in enumerate((sight.queue, sight.frames, sight.fields), 1):
+    for index, seen in enumerate((projection.queue, projection.frames, projection.fields), 1):
         if seen:
             found |= MASK << (WIDTH * index)
     return found
@@ -64,7 +64,7 @@ def place_of(state: State, thread: int) -> int:
     return state >> (WIDTH * (PLACES + thread)) & MASK
 
 
-def world_of(state: State) -> World:
+def shared_id_of(state: State) -> SharedId:
     """The numbers of the four parts."""
     core, queue, frames, fields = (state >> (WIDTH * i) & MASK for i in range(PARTS))
     return core, queue, frames, fields

@@ -1,10 +1,10 @@
 """Explicit-state search over all threads of one room, breadth first.
 
 Two passes. The wide one lets a thread be interrupted only where it waits or transfers; the narrow
-one after any access to something shared, in at most `preemptions` stretches (`stretch`), which
-covers every schedule with at most that many interruptions (iterative context bounding: Musuvathi
-and Qadeer, PLDI 2007). Each run allows one disturbance (`environment.runs`), so that "at most one
-abort per room" is part of the environment.
+one after any access to something shared, in at most `preemptions` transactions (`transaction`),
+which covers every schedule with at most that many interruptions (iterative context bounding:
+Musuvathi and Qadeer, PLDI 2007). Each run allows one disturbance (`environment.runs`), so that "at
+most one abort per room" is part of the environment.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from kvlint.programs.ir import Instr
-from kvlint.search.arrows import IDLE, Arrow
 from kvlint.search.driver import Phase
 from kvlint.search.graph import Graph, Row
-from kvlint.search.macro import Event, Leap
+from kvlint.search.macro_steps import Event, MacroStep
 from kvlint.search.packing import FIELDS_BITS, HELD_BITS, State, place_bits
+from kvlint.search.relation import IDLE, Transition
 from kvlint.search.system import System
 from kvlint.search.transitions import Decisions, Run, Transitions
 
@@ -27,14 +27,14 @@ CLOCK_EVERY = 1024  # states between two looks at the clock
 
 @dataclass
 class Finish:
-    """A bad end: its kind, the state it starts from, the leap that makes it, the bad event.
+    """A bad end: its kind, the state it starts from, the macro-step that makes it, the bad event.
 
     `seen` is what polling may say right after the event; nothing if nobody polls any more.
     """
 
     kind: str
     state: State
-    last: tuple[State, int, Arrow] | None = None
+    last: tuple[State, int, Transition] | None = None
     event: Event | None = None
     seen: frozenset[object] = frozenset()
 
@@ -75,7 +75,7 @@ class Search:
         self.threads = self.transitions.threads
         self.driver = self.transitions.driver
         self.driver_index = self.transitions.driver_index
-        self.parents: dict[State, tuple[State, int, Arrow] | None] = {}
+        self.parents: dict[State, tuple[State, int, Transition] | None] = {}
         self._noted: set[object] = set()
         self._looked_at: set[tuple[int, int]] = set()
         self._level_of: dict[State, int] = {}
@@ -92,8 +92,9 @@ class Search:
     def explore(self) -> Outcome:
         """Search everything within the bounds.
 
-        Level by level: what interrupts nobody first, then what interrupts one stretch, and so on.
-        A state that a lower level has reached is not looked at again, for it can do no more now.
+        Level by level: what interrupts nobody first, then what interrupts one transaction, and so
+        on. A state that a lower level has reached is not looked at again, for it can do no more
+        now.
         """
         outcome = Outcome()
         start = self.graph.initial()
@@ -124,17 +125,19 @@ class Search:
                 continue
             self._expanded.add(state)
             rows = self.graph.rows(state)
-            for after, thread, arrow in self.graph.notable(state, self._not_looked_at(state, rows)):
-                self._look(state, after, thread, arrow, outcome)
+            for after, thread, transition in self.graph.notable(
+                state, self._not_looked_at(state, rows)
+            ):
+                self._look(state, after, thread, transition, outcome)
             moved = False
-            for after, thread, arrow, cost in self.graph.ways(state, rows, spent < self.bound):
+            for after, thread, transition, cost in self.graph.ways(state, rows, spent < self.bound):
                 moved = moved or self._moves(state, after, thread)
                 known = self._level_of.get(after)
                 if known is not None and known <= spent + cost:
                     continue
-                if arrow.death is not None and thread < len(self.threads):
+                if transition.death is not None and thread < len(self.threads):
                     continue  # a bad end; what comes after it adds nothing
-                if self._reach(state, after, thread, arrow, spent + cost, outcome):
+                if self._reach(state, after, thread, transition, spent + cost, outcome):
                     levels[spent + cost].append(after)
             if not moved and not state & HELD_BITS:
                 self._judge(state, outcome)
@@ -155,7 +158,7 @@ class Search:
         state: State,
         after: State,
         thread: int,
-        arrow: Arrow,
+        transition: Transition,
         level: int,
         outcome: Outcome,
     ) -> bool:
@@ -169,7 +172,7 @@ class Search:
             outcome.limits.add("max-states")
             return False
         self._level_of[after] = level
-        self.parents[after] = (state, thread, arrow)
+        self.parents[after] = (state, thread, transition)
         return True
 
     def _is_late(self) -> bool:
@@ -188,17 +191,17 @@ class Search:
         return found
 
     def _look(
-        self, state: State, after: State, thread: int, arrow: Arrow, outcome: Outcome
+        self, state: State, after: State, thread: int, transition: Transition, outcome: Outcome
     ) -> None:
         """Bad things at the end of a way; the first of each kind and place is kept."""
-        last = (after, thread, arrow)
-        if arrow.death is not None:
+        last = (after, thread, transition)
+        if transition.death is not None:
             kind = "dead-thread" if thread < len(self.threads) else "dead-call"
-            if kind == "dead-thread" or arrow.death.note == "KeyError":
-                self._note(outcome, Finish(kind, state, last), arrow.death)
+            if kind == "dead-thread" or transition.death.note == "KeyError":
+                self._note(outcome, Finish(kind, state, last), transition.death)
         phase = self._phase(state)
         domain = self.system.protocol.domain
-        for event in arrow.last.events:
+        for event in transition.last.events:
             before, now = event.before.status, event.after.status
             if before is now or now is None:
                 continue
@@ -221,7 +224,7 @@ class Search:
         """Whether a worker takes back what it wrote itself: no other thread has a part in it."""
         if thread >= len(self.threads) or self.threads[thread].kind != "consumer":
             return False
-        return event.before.failed == self.transitions.folders[thread].machine.thread
+        return event.before.failed == self.transitions.steppers[thread].machine.thread
 
     def _note(self, outcome: Outcome, finish: Finish, instr: Instr) -> None:
         sites = (id(instr.where.node), *(id(w.node) for w in instr.stack))
@@ -263,16 +266,16 @@ class Search:
         elif shared.status is not None:
             outcome.ends.append(Finish("pinned", state))
 
-    def path(self, finish: Finish) -> list[tuple[State, int, Leap]]:
-        """The shortest path to a bad end: (state after, thread, leap)."""
+    def path(self, finish: Finish) -> list[tuple[State, int, MacroStep]]:
+        """The shortest path to a bad end: (state after, thread, macro-step)."""
         found = []
         if finish.last is not None:
-            after, thread, arrow = finish.last
-            found.append((after, thread, arrow.leap))
+            after, thread, transition = finish.last
+            found.append((after, thread, transition.macro_step))
         state = finish.state
         parent = self.parents[state]
         while parent is not None:
-            found.append((state, parent[1], parent[2].leap))
+            found.append((state, parent[1], parent[2].macro_step))
             state = parent[0]
             parent = self.parents[state]
         return found[::-1]

@@ -1,4 +1,4 @@
-"""One room's world: the threads that touch it, and what the scheduler and the peers may do.
+"""One room's environment: the threads that touch it, and what the scheduler and the peers may do.
 
 The environment is data: which operations the scheduler has on a room (open, feed, poll, abort,
 clear), which messages may arrive, and which single disturbance a run allows.
@@ -15,12 +15,12 @@ from kvlint.programs.ir import Program
 from kvlint.programs.machine import Machine
 from kvlint.protocol.facts import call_name
 from kvlint.protocol.model import Protocol, ThreadRoot
-from kvlint.search.liveness import Look, fields_ahead, look_of
-from kvlint.search.macro import Folder
+from kvlint.search.liveness import ReadSet, fields_ahead, read_set_of
+from kvlint.search.macro_steps import Stepper
 
 if TYPE_CHECKING:
-    from kvlint.search.arrows import Memo
-    from kvlint.search.driver import Habits
+    from kvlint.search.driver import SchedulerModel
+    from kvlint.search.relation import Memo
 
 
 @dataclass(eq=False)
@@ -57,11 +57,11 @@ class System:
     main_queues: frozenset[str] | None = None
     frames: tuple[object, ...] = ()
     gaps: list[tuple[int, str]] = field(default_factory=list)
-    habits: Habits | None = None
+    scheduler_model: SchedulerModel | None = None
     memos: dict[object, Memo] = field(default_factory=dict)
-    _folders: dict[tuple[Program, int, bool], Folder] = field(default_factory=dict)
+    _steppers: dict[tuple[Program, int, bool], Stepper] = field(default_factory=dict)
     _fields_ahead: dict[Program, list[frozenset[str]]] = field(default_factory=dict)
-    _looks: dict[Program, Look] = field(default_factory=dict)
+    _read_sets: dict[Program, ReadSet] = field(default_factory=dict)
 
     @property
     def cooperative(self) -> bool:
@@ -72,14 +72,14 @@ class System:
         """The operations of one kind."""
         return [o for o in self.operations if o.kind == kind]
 
-    def folder(self, program: Program, thread: int, narrow: bool) -> Folder:
-        """The leaps of a program when thread `thread` runs it; kept for all runs."""
+    def stepper(self, program: Program, thread: int, narrow: bool) -> Stepper:
+        """The macro-steps of a program when thread `thread` runs it; kept for all runs."""
         key = (program, thread, narrow)
-        if key not in self._folders:
-            twin = self._folders.get((program, thread, not narrow))
+        if key not in self._steppers:
+            twin = self._steppers.get((program, thread, not narrow))
             machine = self.machine(program, thread) if twin is None else twin.machine
-            self._folders[key] = Folder(machine, narrow, twin)
-        return self._folders[key]
+            self._steppers[key] = Stepper(machine, narrow, twin)
+        return self._steppers[key]
 
     def fields_ahead(self, program: Program, pc: int) -> frozenset[str]:
         """The fields that a program may still read, from an instruction on."""
@@ -87,13 +87,13 @@ class System:
             self._fields_ahead[program] = fields_ahead(program)
         return self._fields_ahead[program][pc]
 
-    def look(self, program: Program) -> Look:
+    def read_set(self, program: Program) -> ReadSet:
         """What a program asks of the shared state."""
-        if program not in self._looks:
-            self._looks[program] = look_of(program)
-        return self._looks[program]
+        if program not in self._read_sets:
+            self._read_sets[program] = read_set_of(program)
+        return self._read_sets[program]
 
-    def likeness(self) -> object:
+    def signature(self) -> object:
         """What two systems share if every run of the search is the same for both."""
         programs = (
             *((t.kind, t.root.name, t.program) for t in self.threads),
@@ -107,8 +107,8 @@ class System:
         )
 
     def cut(self) -> bool:
-        """Whether some leap was too long to be worked out to its end."""
-        return any(folder.cut for folder in self._folders.values())
+        """Whether some macro-step was too long to be worked out to its end."""
+        return any(stepper.cut for stepper in self._steppers.values())
 
     def machine(self, program: Program, thread: int) -> Machine:
         """A machine for one of the programs."""

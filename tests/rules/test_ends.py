@@ -16,9 +16,9 @@ DEADLINE = """\
 """
 
 
-def ends(source: str, folder: Path) -> dict[str, set[str | None]]:
+def ends(source: str, stepper: Path) -> dict[str, set[str | None]]:
     """The bad ends of the confirmed findings, by rule."""
-    file = folder / "conn.py"
+    file = stepper / "conn.py"
     file.write_text(source, encoding="utf-8")
     found: dict[str, set[str | None]] = {}
     for finding in report("check", str(file))["findings"]:

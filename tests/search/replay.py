@@ -1,8 +1,8 @@
 """An independent check of a witness: run it again, instruction by instruction.
 
-The search folds many instructions into one leap and remembers leaps. The replayer trusts neither:
-it keeps the full shared state and one place per thread, and asks the machine of each program at
-every instruction whether the step that the witness shows is enabled there.
+The search folds many instructions into one macro-step and remembers macro-steps. The replayer
+trusts neither: it keeps the full shared state and one place per thread, and asks the machine of
+each program at every instruction whether the step that the witness shows is enabled there.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from kvlint.programs.ir import EITHER, Op
 from kvlint.programs.machine import Env, Machine, Shared
-from kvlint.search.arrows import IDLE, Place
-from kvlint.search.macro import Event, Leap
+from kvlint.search.macro_steps import Event, MacroStep
 from kvlint.search.packing import State
 from kvlint.search.product import Finish, Search
+from kvlint.search.relation import IDLE, Place
 
-Path = list[tuple[State, int, Leap]]
+Path = list[tuple[State, int, MacroStep]]
 SHOWN = frozenset({Op.WINDOW, Op.SKIP, Op.HANDLER, Op.RAISE})
 FIELDS = frozenset({Op.FIELD_LOAD, Op.FIELD_STORE})
 PRIVATE = SHOWN | {
@@ -41,7 +41,7 @@ class NotEnabled(AssertionError):
 
 @dataclass(frozen=True)
 class _At:
-    """A point inside a leap: how many events and choices of it have been seen.
+    """A point inside a macro-step: how many events and choices of it have been seen.
 
     `awaits` says that a wait still has to come before anything that is not private, `waited` that
     there was one since the last access that others can see.
@@ -60,17 +60,17 @@ def replay(search: Search, path: Path) -> Shared:
     """The shared state that the path leads to; `NotEnabled` if one step of it is impossible."""
     state, interruptions = search.graph.initial(), 0
     shared = Shared(frames=search.run.frames)
-    for number, (after, thread, leap) in enumerate(path, 1):
+    for number, (after, thread, macro_step) in enumerate(path, 1):
         rows = search.graph.rows(state)
         ways = list(search.graph.ways(state, rows, interruptions < search.bound))
         if number == len(path):  # the part of a way up to the bad event
             ways += [(to, who, how, 0) for to, who, how in search.graph.notable(state, rows)]
-        step = (after, thread, leap)
-        costs = [cost for to, who, how, cost in ways if (to, who, how.leap) == step]
+        step = (after, thread, macro_step)
+        costs = [cost for to, who, how, cost in ways if (to, who, how.macro_step) == step]
         if not costs:
             raise NotEnabled(f"step {number}: {search.name_of(thread)} cannot do this here")
         interruptions += min(costs)
-        shared = _check_leap(search, state, after, thread, leap, shared, number)
+        shared = _check_leap(search, state, after, thread, macro_step, shared, number)
         state = after
         if not _agree(search, state, shared):
             raise NotEnabled(f"step {number}: the state after it is another one")
@@ -85,19 +85,27 @@ def _agree(search: Search, state: State, real: Shared) -> bool:
 
 
 def _check_leap(
-    search: Search, state: State, after: State, thread: int, leap: Leap, shared: Shared, number: int
+    search: Search,
+    state: State,
+    after: State,
+    thread: int,
+    macro_step: MacroStep,
+    shared: Shared,
+    number: int,
 ) -> Shared:
-    """The real shared state after the leap."""
+    """The real shared state after the macro-step."""
     place = search.graph.place(state, thread)
-    if place.pc == IDLE and not leap.events and leap.pc == IDLE:
-        return _check_scheduler(search, place, shared, leap, number)
+    if place.pc == IDLE and not macro_step.events and macro_step.pc == IDLE:
+        return _check_scheduler(search, place, shared, macro_step, number)
     to = search.graph.place(after, thread)
-    if to.pc not in (IDLE, leap.pc) or (to.pc == leap.pc and to.waiting != leap.waiting):
+    if to.pc not in (IDLE, macro_step.pc) or (
+        to.pc == macro_step.pc and to.waiting != macro_step.waiting
+    ):
         raise NotEnabled(f"step {number}: {search.name_of(thread)} is elsewhere after it")
     tables = search.transitions.liveness.tables
     for machine, pc, env, last in _starts(search, state, after, thread):
         start = _At(pc, env, shared, 0, 0, awaits=place.pc != IDLE and place.waiting)
-        found = _reached(machine, start, last, leap, tables)
+        found = _reached(machine, start, last, macro_step, tables)
         if found is not None:
             return found
     raise NotEnabled(f"step {number}: no run of {search.name_of(thread)} gives these events")
@@ -106,7 +114,7 @@ def _check_leap(
 def _starts(
     search: Search, state: State, after: State, thread: int
 ) -> list[tuple[Machine, int, Env, bool | None]]:
-    """Where the leap may start: the place of the thread, or the first line of an operation."""
+    """Where the macro-step may start: the thread's place, or the first line of an operation."""
     place = search.graph.place(state, thread)
     if thread < len(search.threads):
         program = search.threads[thread].program
@@ -124,12 +132,15 @@ def _starts(
 
 
 def _check_scheduler(
-    search: Search, place: Place, shared: Shared, leap: Leap, number: int
+    search: Search, place: Place, shared: Shared, macro_step: MacroStep, number: int
 ) -> Shared:
     """Between operations the scheduler may see that the room is over, or hand out a chunk."""
     phase = place.phase
     assert phase is not None
-    after, fed = leap.shared.queue, search.driver.direct and leap.shared.queue != shared.queue
+    after, fed = (
+        macro_step.shared.queue,
+        search.driver.direct and macro_step.shared.queue != shared.queue,
+    )
     real = shared.having(queue=after) if fed else shared
     if phase.stage != "live":
         raise NotEnabled(f"step {number}: the scheduler has nothing to do here")
@@ -137,22 +148,22 @@ def _check_scheduler(
         raise NotEnabled(f"step {number}: polling does not say that the room is over")
     if fed and (after[:-1] != shared.queue or phase.fed >= search.run.chunks):
         raise NotEnabled(f"step {number}: the scheduler cannot send this")
-    if not _same(leap.shared, real, search.transitions.liveness.tables):
+    if not _same(macro_step.shared, real, search.transitions.liveness.tables):
         raise NotEnabled(f"step {number}: the scheduler cannot change this")
     return real
 
 
 def _reached(
-    machine: Machine, start: _At, last: bool | None, leap: Leap, tables: frozenset[str]
+    machine: Machine, start: _At, last: bool | None, macro_step: MacroStep, tables: frozenset[str]
 ) -> Shared | None:
-    """Where a run from here that shows the events and choices of the leap ends; None if none."""
+    """Where a run that shows the macro-step's events and choices ends; None if there is none."""
     todo = [start]
     seen = set(todo)
     while todo:
         at = todo.pop()
-        if _complete(machine, at, last, leap, tables):
+        if _complete(machine, at, last, macro_step, tables):
             return at.shared
-        for nxt in _continued(machine, at, last, leap, tables):
+        for nxt in _continued(machine, at, last, macro_step, tables):
             if nxt not in seen:
                 seen.add(nxt)
                 todo.append(nxt)
@@ -160,22 +171,22 @@ def _reached(
 
 
 def _complete(
-    machine: Machine, at: _At, last: bool | None, leap: Leap, tables: frozenset[str]
+    machine: Machine, at: _At, last: bool | None, macro_step: MacroStep, tables: frozenset[str]
 ) -> bool:
     return (
-        (at.pc, at.env) == (leap.pc, leap.env)
-        and _same(leap.shared, at.shared, tables)
-        and at.events == len(leap.events)
-        and at.decisions == len(leap.decisions)
+        (at.pc, at.env) == (macro_step.pc, macro_step.env)
+        and _same(macro_step.shared, at.shared, tables)
+        and at.events == len(macro_step.events)
+        and at.decisions == len(macro_step.decisions)
         and not at.awaits
-        and (not leap.wide or _is_free(machine, at, last, leap))
-        and (not leap.waiting or _may_wait(machine, at))
+        and (not macro_step.wide or _is_free(machine, at, last, macro_step))
+        and (not macro_step.waiting or _may_wait(machine, at))
     )
 
 
-def _is_free(machine: Machine, at: _At, last: bool | None, leap: Leap) -> bool:
+def _is_free(machine: Machine, at: _At, last: bool | None, macro_step: MacroStep) -> bool:
     """Whether a switch here costs nothing: the thread waits, waited, is through or held up."""
-    if at.waited or leap.waiting or machine.code[at.pc].op in ENDS | BLOCKS:
+    if at.waited or macro_step.waiting or machine.code[at.pc].op in ENDS | BLOCKS:
         return True
     if not machine.steps(at.pc, at.env, at.shared, last):
         return True
@@ -217,7 +228,7 @@ def _on_its_own(machine: Machine, at: _At) -> set[Op]:
 
 
 def _continued(
-    machine: Machine, at: _At, last: bool | None, leap: Leap, tables: frozenset[str]
+    machine: Machine, at: _At, last: bool | None, macro_step: MacroStep, tables: frozenset[str]
 ) -> Iterator[_At]:
     instr = machine.code[at.pc]
     if at.awaits and instr.op not in PRIVATE:
@@ -226,9 +237,9 @@ def _continued(
     for step in steps:
         events, decisions = at.events, at.decisions
         if instr.op not in LOCAL or instr.op in SHOWN:
-            if events == len(leap.events):
+            if events == len(macro_step.events):
                 continue
-            event = leap.events[events]
+            event = macro_step.events[events]
             if event.instr is not instr or event.taken != step.pc:
                 continue
             if not _same(event.before, at.shared, tables):
@@ -237,12 +248,15 @@ def _continued(
                 continue
             events += 1
         if instr.op in (Op.BRANCH, Op.CHOICE) and len(steps) > 1:
-            if decisions == len(leap.decisions) or leap.decisions[decisions] != (instr, step.pc):
+            if decisions == len(macro_step.decisions) or macro_step.decisions[decisions] != (
+                instr,
+                step.pc,
+            ):
                 continue
             decisions += 1
         if instr.op is Op.FIELD_LOAD and at.shared.field(instr.name) is EITHER:
             choice = (instr.name, int(step.shared.field(instr.name) is True))
-            if decisions == len(leap.decisions) or leap.decisions[decisions] != choice:
+            if decisions == len(macro_step.decisions) or macro_step.decisions[decisions] != choice:
                 continue
             decisions += 1
         awaits = at.awaits and instr.op is not Op.WINDOW
@@ -272,14 +286,14 @@ def check_end(search: Search, finish: Finish, path: Path, shared: Shared) -> Non
         assert not domain.is_terminal(shared.status)
         _check_pinned(search, path)
         return
-    _, thread, leap = path[-1]
+    _, thread, macro_step = path[-1]
     if finish.kind in ("dead-thread", "dead-call"):
-        assert leap.death is not None
-        assert leap.death.op is Op.DEAD
+        assert macro_step.death is not None
+        assert macro_step.death.op is Op.DEAD
         return
     event = finish.event
     assert event is not None
-    assert event in leap.events
+    assert event in macro_step.events
     before, after = event.before.status, event.after.status
     assert after is not None
     if finish.kind == "resurrected":
@@ -312,8 +326,8 @@ def _failed_last(search: Search, path: Path, until: Event | None = None) -> int 
     """The thread that stored the last failure on the way, up to an event."""
     protocol = search.system.protocol
     found = None
-    for _, thread, leap in path:
-        for event in leap.events:
+    for _, thread, macro_step in path:
+        for event in macro_step.events:
             if event is until:
                 return found
             before, after = event.before.status, event.after.status
@@ -325,4 +339,4 @@ def _failed_last(search: Search, path: Path, until: Event | None = None) -> int 
 
 def events_of(path: Path) -> tuple[Event, ...]:
     """All events of a path, in order."""
-    return tuple(event for _, _, leap in path for event in leap.events)
+    return tuple(event for _, _, macro_step in path for event in macro_step.events)

@@ -10,11 +10,11 @@ import pytest
 
 from kvlint.programs.ir import Op
 from kvlint.programs.machine import Shared
-from kvlint.search.arrows import Arrow
 from kvlint.search.footprint import NOTHING
 from kvlint.search.graph import Row, Way
 from kvlint.search.packing import State, code, place_bits
 from kvlint.search.product import Search
+from kvlint.search.relation import Transition
 
 from ..locations import ROOT, missing, shared_folder
 from .replay import NotEnabled, Path, check_end, events_of, replay
@@ -76,25 +76,28 @@ def swap_threads(path: Path) -> Path:
 
 def by_another_thread(path: Path) -> Path:
     at = next(i for i, step in enumerate(path) if step[2].events)
-    state, thread, leap = path[at]
-    return [*path[:at], (state, (thread + 1) % 2, leap), *path[at + 1 :]]
+    state, thread, macro_step = path[at]
+    return [*path[:at], (state, (thread + 1) % 2, macro_step), *path[at + 1 :]]
 
 
 def other_result(path: Path) -> Path:
-    state, thread, leap = path[-1]
-    event = leap.events[-1]._replace(after=Shared(sides=frozenset({"elsewhere"})))
-    return [*path[:-1], (state, thread, replace(leap, events=(*leap.events[:-1], event)))]
+    state, thread, macro_step = path[-1]
+    event = macro_step.events[-1]._replace(after=Shared(sides=frozenset({"elsewhere"})))
+    return [
+        *path[:-1],
+        (state, thread, replace(macro_step, events=(*macro_step.events[:-1], event))),
+    ]
 
 
 def other_state(path: Path) -> Path:
-    state, thread, leap = path[-1]
-    return [*path[:-1], (state ^ 1, thread, leap)]
+    state, thread, macro_step = path[-1]
+    return [*path[:-1], (state ^ 1, thread, macro_step)]
 
 
 def no_events(path: Path) -> Path:
     at = next(i for i, step in enumerate(path) if step[2].events)
-    state, thread, leap = path[at]
-    return [*path[:at], (state, thread, replace(leap, events=())), *path[at + 1 :]]
+    state, thread, macro_step = path[at]
+    return [*path[:at], (state, thread, replace(macro_step, events=())), *path[at + 1 :]]
 
 
 @pytest.mark.parametrize(
@@ -111,18 +114,23 @@ def test_a_changed_witness_is_refused(change: Callable[[Path], Path]) -> None:
 
 def lie(monkeypatch: pytest.MonkeyPatch, search: Search, path: Path, at: int) -> None:
     """Let the search allow step `at` of the path wherever it is asked."""
-    state, thread, leap = path[at]
+    state, thread, macro_step = path[at]
     honest = search.graph.ways
 
     def ways(here: State, rows: list[Row], may_interrupt: bool) -> Iterator[Way]:
         yield from honest(here, rows, may_interrupt)
-        yield state, thread, Arrow(-1, (-1, -1, -1, -1), 0, NOTHING, True, False, leap), 0
+        yield (
+            state,
+            thread,
+            Transition(-1, (-1, -1, -1, -1), 0, NOTHING, True, False, macro_step),
+            0,
+        )
 
     monkeypatch.setattr(search.graph, "ways", ways)
 
 
 def test_the_machine_is_asked_and_not_only_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that allows a wrong leap is found out by the machine's own steps."""
+    """A search that allows a wrong macro-step is found out by the machine's own steps."""
     search, path = longest()
     changed = other_result(path)
     lie(monkeypatch, search, changed, -1)
@@ -146,12 +154,16 @@ def out_of_a_wait() -> tuple[Search, Path, int]:
 
 
 def test_a_paused_thread_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its leap goes on through the wait; one without it is refused by the machine."""
+    """Its macro-step goes on through the wait; one without it is refused by the machine."""
     search, path, at = out_of_a_wait()
-    state, thread, leap = path[at]
-    events = tuple(e for e in leap.events if e.instr.op is not Op.WINDOW)
-    assert leap.events[0].instr.op is Op.WINDOW
-    changed: Path = [*path[:at], (state, thread, replace(leap, events=events)), *path[at + 1 :]]
+    state, thread, macro_step = path[at]
+    events = tuple(e for e in macro_step.events if e.instr.op is not Op.WINDOW)
+    assert macro_step.events[0].instr.op is Op.WINDOW
+    changed: Path = [
+        *path[:at],
+        (state, thread, replace(macro_step, events=events)),
+        *path[at + 1 :],
+    ]
     lie(monkeypatch, search, changed, at)
     replay(search, path)
     with pytest.raises(NotEnabled, match="no run of"):
@@ -161,12 +173,20 @@ def test_a_paused_thread_has_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pause_needs_a_wait_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread may stop right after an access only if a wait follows."""
     search, path = longest()
-    at = next(i for i, (_, thread, leap) in enumerate(path) if leap.events and not leap.waiting)
-    state, thread, leap = path[at]
+    at = next(
+        i
+        for i, (_, thread, macro_step) in enumerate(path)
+        if macro_step.events and not macro_step.waiting
+    )
+    state, thread, macro_step = path[at]
     place = search.graph.place(state, thread)._replace(waiting=True)
     number = search.transitions.places.of(place)
     after = state & ~place_bits(thread) | code(thread, number, (-1, -1, -1, -1))
-    changed: Path = [*path[:at], (after, thread, replace(leap, waiting=True)), *path[at + 1 :]]
+    changed: Path = [
+        *path[:at],
+        (after, thread, replace(macro_step, waiting=True)),
+        *path[at + 1 :],
+    ]
     lie(monkeypatch, search, changed, at)
     with pytest.raises(NotEnabled, match="no run of"):
         replay(search, changed)

@@ -1,4 +1,4 @@
-"""What a search is made of: places of threads, and the arrows and stretches between them."""
+"""The transition relation: places of threads, and the transitions and transactions between."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from kvlint.programs.ir import Instr
 from kvlint.programs.machine import Env
 from kvlint.search.driver import Phase
 from kvlint.search.footprint import NOTHING, Footprint, Footprints
-from kvlint.search.macro import Leap
+from kvlint.search.macro_steps import MacroStep
+from kvlint.search.shared_states import Numbering, SharedId, SharedStates
 from kvlint.search.system import Operation
-from kvlint.search.world import Numbering, World, Worlds
 
 IDLE = -1
-Spot = tuple[int, World, bool]  # place of a thread, the world as it sees it, is the room open
+StepKey = tuple[
+    int, SharedId, bool
+]  # place of a thread, the shared state as it sees it, is the room open
 
 
 class Place(NamedTuple):
@@ -35,22 +37,22 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class Arrow:
-    """One leap of one thread, by number: the place that it leads to and the world there.
+class Transition:
+    """One macro-step of one thread, by number: the place and the shared state it leads to.
 
     `code` is both, packed as they stand in a state (`packing`). `wide` says that a switch at its
-    end interrupts nobody, `notable` that the leap may hold a bad event. `way` is what the thread
-    did before, in the same stretch.
+    end interrupts nobody, `notable` that the macro-step may hold a bad event. `way` is what the
+    thread did before, in the same transaction.
     """
 
     place: int
-    world: World
+    shared_id: SharedId
     code: int
     footprint: Footprint
     wide: bool
     notable: bool
-    last: Leap
-    way: Arrow | None = None
+    last: MacroStep
+    way: Transition | None = None
 
     @property
     def death(self) -> Instr | None:
@@ -58,11 +60,11 @@ class Arrow:
         return self.last.death
 
     @property
-    def leap(self) -> Leap:
-        """The whole leap, put together when it is asked for: most never are."""
+    def macro_step(self) -> MacroStep:
+        """The whole macro-step, put together when it is asked for: most never are."""
         if self.way is None:
             return self.last
-        before, last = self.way.leap, self.last
+        before, last = self.way.macro_step, self.last
         return replace(
             last,
             wide=self.wide,
@@ -70,14 +72,14 @@ class Arrow:
             decisions=(*before.decisions, *last.decisions),
         )
 
-    def after(self, way: Arrow | None) -> Arrow:
-        """The arrow when the thread has come along `way`."""
+    def after(self, way: Transition | None) -> Transition:
+        """The transition when the thread has come along `way`."""
         if way is None:
             return self
         footprint = way.footprint.also(self.footprint)
-        return Arrow(
+        return Transition(
             self.place,
-            self.world,
+            self.shared_id,
             self.code,
             footprint,
             self.wide,
@@ -89,9 +91,9 @@ class Arrow:
 
 @dataclass(slots=True)
 class Pause:
-    """A point inside a stretch: the way to it, and the last access before it."""
+    """A point inside a transaction: the way to it, and the last access before it."""
 
-    arrow: Arrow
+    transition: Transition
     last: Footprint
 
 
@@ -105,7 +107,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Stretch:
+class Transaction:
     """All ways on of one thread from one place in one shared state.
 
     `ends` lead to where a switch is free, `pauses` to where it would interrupt the thread;
@@ -113,9 +115,9 @@ class Stretch:
     there were too many ways to follow all.
     """
 
-    ends: list[Arrow] = field(default_factory=list)
+    ends: list[Transition] = field(default_factory=list)
     pauses: list[Group] = field(default_factory=list)
-    notable: list[Arrow] = field(default_factory=list)
+    notable: list[Transition] = field(default_factory=list)
     footprint: Footprint = NOTHING  # of everything that the thread may do on the way
     cut: bool = False
 
@@ -129,12 +131,12 @@ class Stretch:
 class Memo:
     """What the runs of one system share: numbers, and each thread's ways once worked out.
 
-    A thread is known by what decides on its leaps: a root by itself, the scheduler by what it may
-    do in the run.
+    A thread is known by what decides on its macro-steps: a root by itself, the scheduler by what it
+    may do in the run.
     """
 
     footprints: Footprints
     places: Numbering[Place] = field(default_factory=Numbering)
-    worlds: Worlds = field(default_factory=Worlds)
-    arrows: dict[object, dict[Spot, list[Arrow]]] = field(default_factory=dict)
-    stretches: dict[object, dict[Spot, Stretch]] = field(default_factory=dict)
+    shared_states: SharedStates = field(default_factory=SharedStates)
+    transitions: dict[object, dict[StepKey, list[Transition]]] = field(default_factory=dict)
+    transactions: dict[object, dict[StepKey, Transaction]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""The shared state in numbered parts, so that a thread's leaps depend only on what it looks at.
+"""The shared state in numbered parts: a thread's macro-steps depend only on the parts it reads.
 
 A worker never looks at the messages to come or at the fields of the sender; kept apart, they do not
-multiply the leaps that have to be worked out.
+multiply the macro-steps that have to be worked out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from kvlint.programs.machine import Queued, Shared
 from kvlint.protocol.domain import Member
 
-World = tuple[int, int, int, int]  # numbers of: core, queue, messages to come, fields
+SharedId = tuple[int, int, int, int]  # numbers of: core, queue, messages to come, fields
 Core = tuple[Member | None, frozenset[str], tuple[tuple[str, int, int], ...], int]
 ELSEWHERE = -1  # a part that the thread never looks at
 
@@ -37,16 +37,16 @@ class Numbering(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Sight:
+class Projection:
     """The parts beside the core that a thread looks at."""
 
     queue: bool
     frames: bool
     fields: bool
 
-    def seen(self, world: World) -> World:
-        """The world as the thread sees it."""
-        core, queue, frames, fields = world
+    def seen(self, shared_id: SharedId) -> SharedId:
+        """The shared state as the thread sees it."""
+        core, queue, frames, fields = shared_id
         return (
             core,
             queue if self.queue else ELSEWHERE,
@@ -55,7 +55,7 @@ class Sight:
         )
 
 
-class Worlds:
+class SharedStates:
     """Turns shared states into numbers and back."""
 
     def __init__(self) -> None:
@@ -64,18 +64,18 @@ class Worlds:
         self.frames: Numbering[frozenset[object]] = Numbering()
         self.fields: Numbering[tuple[tuple[str, object], ...]] = Numbering()
 
-    def number(self, shared: Shared, sight: Sight) -> World:
+    def number(self, shared: Shared, projection: Projection) -> SharedId:
         """The numbers of the parts that are seen."""
         return (
             self.cores.of((shared.status, shared.sides, shared.locks, shared.failed)),
-            self.queues.of(shared.queue) if sight.queue else ELSEWHERE,
-            self.frames.of(shared.frames) if sight.frames else ELSEWHERE,
-            self.fields.of(shared.fields) if sight.fields else ELSEWHERE,
+            self.queues.of(shared.queue) if projection.queue else ELSEWHERE,
+            self.frames.of(shared.frames) if projection.frames else ELSEWHERE,
+            self.fields.of(shared.fields) if projection.fields else ELSEWHERE,
         )
 
-    def shared(self, world: World) -> Shared:
+    def shared(self, shared_id: SharedId) -> Shared:
         """The shared state; parts that are not seen are empty."""
-        core, queue, frames, fields = world
+        core, queue, frames, fields = shared_id
         status, sides, locks, failed = self.cores.values[core]
         return Shared(
             status,

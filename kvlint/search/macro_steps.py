@@ -1,11 +1,12 @@
-"""Fold steps: run one thread from a switch point to the next, remembering the result.
+"""Macro-steps: run one thread from a switch point to the next, remembering the result.
 
 A thread's local steps cannot be seen by others, so only the points where a switch can matter
 become states of the search. In the wide mode that is where a thread blocks, and the first wait or
 transfer after an access to something shared; in the narrow mode every access to something shared.
 
 Local steps do not depend on the shared state, so the way from one access to the next is worked out
-once per place; and a leap is worked out once per part of the shared state that the thread looks at.
+once per place; and a macro-step is worked out once per part of the shared state that the thread
+looks at.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ENDS = frozenset({Op.END, Op.DEAD})
 SHOWN = frozenset({Op.WINDOW, Op.SKIP, Op.HANDLER, Op.RAISE})
 STOPS = SHARED | ENDS
 CHOOSES = frozenset({Op.BRANCH, Op.CHOICE})
-MAX_FOLD = 20_000
+MAX_LOCAL_STEPS = 20_000
 
 Decision = tuple[Instr | str, int]
 
@@ -38,7 +39,7 @@ class Event(NamedTuple):
 
 
 @dataclass(slots=True)
-class Leap:
+class MacroStep:
     """A run from one switch point to the next.
 
     `wide` says that a switch at its end needs no bad luck, `waiting` that the thread is then in
@@ -58,7 +59,7 @@ class Leap:
 
 
 @dataclass(slots=True)
-class Hop:
+class LocalPath:
     """The local way from one place to the next access, wait or end."""
 
     pc: int
@@ -68,11 +69,13 @@ class Hop:
     decisions: tuple[Decision, ...]
 
 
-_Way = tuple[int, Env, bool, tuple[tuple[Instr, int], ...], tuple[Decision, ...]]  # a hop, begun
+_Way = tuple[
+    int, Env, bool, tuple[tuple[Instr, int], ...], tuple[Decision, ...]
+]  # a local path, begun
 
 
 class _Run:
-    """A leap under way."""
+    """A macro-step under way."""
 
     __slots__ = ("decisions", "env", "events", "pc", "shared", "touched", "waited")
 
@@ -91,13 +94,13 @@ class _Run:
         self.events, self.decisions = events, decisions
 
 
-class Folder:
-    """The leaps of one thread through one program.
+class Stepper:
+    """The macro-steps of one thread through one program.
 
-    `twin` is the folder of the other pass; local ways are the same in both.
+    `twin` is the stepper of the other pass; local ways are the same in both.
     """
 
-    def __init__(self, machine: Machine, narrow: bool, twin: Folder | None = None) -> None:
+    def __init__(self, machine: Machine, narrow: bool, twin: Stepper | None = None) -> None:
         self.machine = machine
         self.narrow = narrow
         self.cut = False
@@ -105,40 +108,42 @@ class Folder:
         self._reads_frames = Op.RECV in ops
         self.reads_fields = bool(ops & FIELDS)
         self._reads_queue = bool(ops & {Op.TAKE, Op.PUT})
-        self._hops: dict[tuple[int, Env], tuple[Hop, ...]] = {} if twin is None else twin._hops
-        self._leaps: dict[tuple[int, Env, Shared, bool | None, bool], list[Leap]] = {}
+        self._local_paths: dict[tuple[int, Env], tuple[LocalPath, ...]] = (
+            {} if twin is None else twin._local_paths
+        )
+        self._macro_steps: dict[tuple[int, Env, Shared, bool | None, bool], list[MacroStep]] = {}
 
-    def leaps(
+    def macro_steps(
         self,
         pc: int,
         env: Env,
         shared: Shared,
         feed: bool | None = None,
         waiting: bool = False,
-    ) -> list[Leap]:
+    ) -> list[MacroStep]:
         """Every way from here to the next switch point; empty if blocked or over.
 
-        The events of a leap show the shared state without the parts that the program never looks
-        at.
+        The events of a macro-step show the shared state without the parts that the program never
+        looks at.
         """
         key = (pc, env, self.seen_of(shared), feed, waiting)
-        found = self._leaps.get(key)
+        found = self._macro_steps.get(key)
         if found is None:
-            found = self._leaps[key] = self.fold(pc, env, key[2], feed, waiting)
+            found = self._macro_steps[key] = self.expand(pc, env, key[2], feed, waiting)
         if key[2] == shared:
             return found
         return [
-            Leap(
-                leap.pc,
-                leap.env,
-                self._complete(leap.shared, shared),
-                leap.wide,
-                leap.events,
-                leap.decisions,
-                leap.death,
-                leap.waiting,
+            MacroStep(
+                macro_step.pc,
+                macro_step.env,
+                self._complete(macro_step.shared, shared),
+                macro_step.wide,
+                macro_step.events,
+                macro_step.decisions,
+                macro_step.death,
+                macro_step.waiting,
             )
-            for leap in found
+            for macro_step in found
         ]
 
     def seen_of(self, shared: Shared) -> Shared:
@@ -154,7 +159,7 @@ class Folder:
         )
 
     def _complete(self, seen: Shared, before: Shared) -> Shared:
-        """A shared state of a leap with the parts that the program cannot have changed."""
+        """A shared state of a macro-step with the parts that the program cannot have changed."""
         return Shared(
             seen.status,
             seen.sides,
@@ -167,25 +172,25 @@ class Folder:
 
     # -- local ways ------------------------------------------------------------------
 
-    def hops(self, pc: int, env: Env) -> tuple[Hop, ...]:
+    def local_paths(self, pc: int, env: Env) -> tuple[LocalPath, ...]:
         """The local ways on from a place, waits included, to the next access or end."""
-        found = self._hops.get((pc, env))
+        found = self._local_paths.get((pc, env))
         if found is None:
-            found = self._hops[pc, env] = tuple(self._walk(pc, env))
+            found = self._local_paths[pc, env] = tuple(self._walk(pc, env))
         return found
 
-    def _walk(self, pc: int, env: Env) -> list[Hop]:
+    def _walk(self, pc: int, env: Env) -> list[LocalPath]:
         code, local = self.machine.code, self.machine.local
         todo: list[_Way] = [(pc, env, False, (), ())]
         seen = {(pc, env, False)}
-        ends: list[Hop] = []
-        while todo and len(seen) < MAX_FOLD:
+        ends: list[LocalPath] = []
+        while todo and len(seen) < MAX_LOCAL_STEPS:
             ahead: list[_Way] = []
             for way in todo:
                 pc, env, waited, shown, decisions = way
                 instr = code[pc]
                 if instr.op in STOPS:
-                    ends.append(Hop(*way))
+                    ends.append(LocalPath(*way))
                     continue
                 steps = local(pc, env)
                 chosen = len(steps) > 1 and instr.op in CHOOSES
@@ -209,17 +214,17 @@ class Folder:
         self.cut = self.cut or bool(todo)
         return ends
 
-    # -- leaps -----------------------------------------------------------------------
+    # -- macro-steps -----------------------------------------------------------------------
 
-    def fold(
+    def expand(
         self,
         pc: int,
         env: Env,
         shared: Shared,
         feed: bool | None = None,
         waiting: bool = False,
-    ) -> list[Leap]:
-        """The same as `leaps`, not remembered, for a shared state of what the program looks at."""
+    ) -> list[MacroStep]:
+        """`macro_steps` without memory, for a shared state cut down to what the program reads."""
         if self.narrow and not waiting and self.machine.code[pc].op in VISIBLE:
             found = self._one_access(pc, env, shared, feed)
             if found is not None:
@@ -232,7 +237,7 @@ class Folder:
         else:
             todo = [start]
         first = True
-        while todo and len(seen) < MAX_FOLD:
+        while todo and len(seen) < MAX_LOCAL_STEPS:
             ahead: list[_Run] = []
             for run in todo:
                 ahead += self._execute(run, feed, done, seen, first and run is start)
@@ -243,8 +248,8 @@ class Folder:
 
     def _one_access(
         self, pc: int, env: Env, shared: Shared, feed: bool | None
-    ) -> list[Leap] | None:
-        """One access and the local ways to the next one: most leaps of the narrow pass.
+    ) -> list[MacroStep] | None:
+        """One access and the local ways to the next one: most macro-steps of the narrow pass.
 
         None if there is more to them, such as a field on the way.
         """
@@ -254,19 +259,27 @@ class Folder:
         for step in self.machine.steps(pc, env, shared, feed):
             after = step.shared
             event = Event(instr, shared, after, step.pc)
-            hops = self.hops(step.pc, step.env)
-            if not hops:
+            local_paths = self.local_paths(step.pc, step.env)
+            if not local_paths:
                 return None
-            for hop in hops:
-                op = code[hop.pc].op
+            for local_path in local_paths:
+                op = code[local_path.pc].op
                 if op in FIELDS:
                     return None
-                wide = hop.waited or op not in VISIBLE or op in BLOCKS
-                key = (hop.pc, hop.env, after, wide, False)
+                wide = local_path.waited or op not in VISIBLE or op in BLOCKS
+                key = (local_path.pc, local_path.env, after, wide, False)
                 if key not in done:
-                    events = (event, *(Event(i, after, after, to) for i, to in hop.shown))
-                    death = code[hop.pc] if op is Op.DEAD else None
-                    done[key] = Leap(hop.pc, hop.env, after, wide, events, hop.decisions, death)
+                    events = (event, *(Event(i, after, after, to) for i, to in local_path.shown))
+                    death = code[local_path.pc] if op is Op.DEAD else None
+                    done[key] = MacroStep(
+                        local_path.pc,
+                        local_path.env,
+                        after,
+                        wide,
+                        events,
+                        local_path.decisions,
+                        death,
+                    )
         return list(done.values())
 
     def _execute(
@@ -304,38 +317,38 @@ class Folder:
         waiting: bool,
     ) -> list[_Run]:
         """Every local way on; only those through a wait if the thread is known to be in one."""
-        hops = self.hops(pc, env)
+        local_paths = self.local_paths(pc, env)
         pauses = not self.narrow and run.touched
-        if pauses and any(hop.waited for hop in hops):
+        if pauses and any(local_path.waited for local_path in local_paths):
             self._stop(run, pc, env, True, done, waiting=True)
-        elif run.touched and not hops:
+        elif run.touched and not local_paths:
             self._stop(run, pc, env, True, done)  # from here it goes round and does nothing more
         ahead: list[_Run] = []
-        for hop in hops:
-            if hop.waited if pauses else (waiting and not hop.waited):
+        for local_path in local_paths:
+            if local_path.waited if pauses else (waiting and not local_path.waited):
                 continue
-            after = self._hopped(run, hop, shared)
-            op = self.machine.code[hop.pc].op
+            after = self._extended(run, local_path, shared)
+            op = self.machine.code[local_path.pc].op
             if op in ENDS or op in BLOCKS:
-                self._stop(after, hop.pc, hop.env, True, done)
+                self._stop(after, local_path.pc, local_path.env, True, done)
             elif self.narrow and run.touched and op in VISIBLE:
-                self._stop(after, hop.pc, hop.env, after.waited, done)
+                self._stop(after, local_path.pc, local_path.env, after.waited, done)
             else:
-                key = (hop.pc, hop.env, shared, run.touched, after.waited)
+                key = (local_path.pc, local_path.env, shared, run.touched, after.waited)
                 if key not in seen:
                     seen.add(key)
                     ahead.append(after)
         return ahead
 
     @staticmethod
-    def _hopped(run: _Run, hop: Hop, shared: Shared) -> _Run:
+    def _extended(run: _Run, local_path: LocalPath, shared: Shared) -> _Run:
         events, decisions = run.events, run.decisions
-        if hop.shown:
-            events = (*events, *(Event(i, shared, shared, to) for i, to in hop.shown))
-        if hop.decisions:
-            decisions = (*decisions, *hop.decisions)
-        waited = run.waited or hop.waited
-        return _Run(hop.pc, hop.env, shared, run.touched, waited, events, decisions)
+        if local_path.shown:
+            events = (*events, *(Event(i, shared, shared, to) for i, to in local_path.shown))
+        if local_path.decisions:
+            decisions = (*decisions, *local_path.decisions)
+        waited = run.waited or local_path.waited
+        return _Run(local_path.pc, local_path.env, shared, run.touched, waited, events, decisions)
 
     def _stop(
         self, run: _Run, pc: int, env: Env, wide: bool, done: _Done, waiting: bool = False
@@ -344,7 +357,9 @@ class Folder:
         if key not in done:
             instr = self.machine.code[pc]
             death = instr if instr.op is Op.DEAD else None
-            done[key] = Leap(pc, env, run.shared, wide, run.events, run.decisions, death, waiting)
+            done[key] = MacroStep(
+                pc, env, run.shared, wide, run.events, run.decisions, death, waiting
+            )
 
 
 def _late(instr: Instr, before: Shared, step: Step) -> tuple[Decision, ...]:
@@ -354,6 +369,6 @@ def _late(instr: Instr, before: Shared, step: Step) -> tuple[Decision, ...]:
     return ((instr.name, int(step.shared.field(instr.name) is True)),)
 
 
-# One leap for each place and state, with a wait before it and without: only one is left freely.
-_Done = dict[tuple[int, Env, Shared, bool, bool], Leap]
+# One macro-step for each place and state, once with a wait before it and once without.
+_Done = dict[tuple[int, Env, Shared, bool, bool], MacroStep]
 _Seen = set[tuple[int, Env, Shared, bool, bool]]
