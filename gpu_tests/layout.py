@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from .errors import HarnessError
 
-Words = npt.NDArray[np.uint64]
+# numpy is imported where it is used, so that without it the tests can say what is missing.
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Words = npt.NDArray[np.uint64]
 
 WORD = 8
 # An odd constant with well spread bits: neighbouring pages share no word.
@@ -61,10 +63,19 @@ class Content:
 
 
 def _words(size: int, *names: int) -> Words:
+    import numpy as np
+
     seed = 0
     for name in names:
         seed = ((seed ^ (name + 1)) * SPREAD) % 2**64
     return np.arange(size // WORD, dtype=np.uint64) + np.uint64(seed)
+
+
+def indices(pages: list[int]) -> npt.NDArray[np.int32]:
+    """Numbers of pages as a backend takes them."""
+    import numpy as np
+
+    return np.array(pages, dtype=np.int32)
 
 
 class Memory:
@@ -120,6 +131,8 @@ class _Rows:
         self._rows[row] = words
 
     def holds(self, row: int, words: Words) -> bool:
+        import numpy as np
+
         return bool(np.array_equal(self._rows[row], words))
 
 
@@ -134,20 +147,28 @@ class _DeviceRows:
         self.row_size = self.size // len(tensor)
 
     def write(self, row: int, words: Words) -> None:
+        import numpy as np
+
         torch = importlib.import_module("torch")
         self._rows[row] = torch.from_numpy(words.view(np.int64)).to(self._rows.device)
 
     def holds(self, row: int, words: Words) -> bool:
+        import numpy as np
+
         return bool(np.array_equal(self._rows[row].cpu().numpy(), words.view(np.int64)))
 
 
 def _array(count: int, size: int, kind: str) -> _Rows | _DeviceRows:
+    import numpy as np
+
     if kind != "DRAM":
         raise HarnessError(f"an array cannot lie in {kind}")
     return _Rows(np.empty((count, size // WORD), dtype=np.uint64))
 
 
 def _tensor(count: int, size: int, kind: str) -> _Rows | _DeviceRows:
+    import numpy as np
+
     torch = importlib.import_module("torch")
     shape = (count, size // WORD)
     if kind == "VRAM":

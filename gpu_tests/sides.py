@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .errors import HarnessError
 from .gates import (
     Gates,
@@ -23,7 +21,7 @@ from .gates import (
     watch_sends,
     watched_agent,
 )
-from .layout import Content, Layout, Memory
+from .layout import Content, Layout, Memory, indices
 from .loading import BACKENDS, load
 from .schedules import Order, Passed, decode_storm, prefill_storm
 from .vocabulary import NOT_STARTED
@@ -205,7 +203,7 @@ class PrefillSide(Side):
         first = self.sent[room]
         source = self.layout.source(self.slots[room])[first : first + pages]
         self.sent[room] = first + len(source)
-        self.senders[room].send(np.array(source, dtype=np.int32))
+        self.senders[room].send(indices(source))
 
     def abort(self, room: int) -> None:
         """The scheduler gives a request up."""
@@ -272,7 +270,7 @@ class DecodeSide(Side):
         self.receivers[room] = receiver
         _call(
             receiver.send_metadata,
-            kv_indices=np.array(self.layout.target(slot), dtype=np.int32),
+            kv_indices=indices(self.layout.target(slot)),
             aux_index=slot,
             state_indices=[],
         )

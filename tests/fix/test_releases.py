@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ..releases.conftest import Release, release
+from ..releases.matrix import slow
 from ..releases.seed import VERSION, Seed, make_seed
 from ..running import report
 from .backends import Call, fix, git, repository
@@ -25,8 +26,8 @@ pytestmark = pytest.mark.releases
 
 INSIDE = Path("sglang") / "srt" / "disaggregation"
 # From the first unsafe base of this form, over the first with an override, to the last one.
-PROVEN = ("0.5.12.post1", "0.5.16", "0.5.19")
-BETWEEN = ("0.5.13.post1", "0.5.15.post1", "0.5.17", "0.5.18")  # and 0.5.14, as the variant
+PROVEN = ("0.5.12.post1", *slow("0.5.16", "0.5.19"))
+BETWEEN = slow("0.5.13.post1", "0.5.15.post1", "0.5.17", "0.5.18")  # and 0.5.14, as the variant
 SAFE_BASE = ("0.5.23",)
 GUARD = [
     "        if self.request_status.get(bootstrap_room) in (KVPoll.Failed, KVPoll.Success):",
@@ -284,7 +285,7 @@ def test_a_release_with_the_safe_base_is_not_touched(
         assert file.read_bytes() == (release(version) / file.relative_to(tmp_path)).read_bytes()
 
 
-ZOMBIE_BASE = ("0.5.15.post1", "0.5.19")
+ZOMBIE_BASE = ("0.5.15.post1", *slow("0.5.19"))
 
 
 @pytest.mark.parametrize("version", ZOMBIE_BASE)
