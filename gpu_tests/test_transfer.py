@@ -33,6 +33,13 @@ def test_every_byte_of_a_release_arrives(release: str, runner: Runners) -> None:
     assert (outcome.wrong, outcome.later, outcome.dead) == (0, SUCCESS, [])
 
 
+@pytest.fixture
+def pages() -> None:
+    """What pages are filled with needs numpy, and nothing else."""
+    pytest.importorskip("numpy", reason="numpy is not installed (pip install '.[transfer]')")
+
+
+@pytest.mark.usefixtures("pages")
 @pytest.mark.parametrize("tensors", [False, True], ids=["arrays", "tensors"])
 def test_each_page_and_each_auxiliary_buffer_is_looked_at(tensors: bool) -> None:
     if tensors and (reason := transports.no_torch()):
@@ -57,6 +64,7 @@ def test_each_page_and_each_auxiliary_buffer_is_looked_at(tensors: bool) -> None
     assert memory.wrong(1, content) == 1
 
 
+@pytest.mark.usefixtures("pages")
 def test_no_two_pages_are_alike() -> None:
     layout = Layout(room_bytes=2**16, slots=2)
     pages = [
